@@ -1,0 +1,4 @@
+//! Plans the quantization of models for AMD Quark.
+
+pub mod facts;
+pub mod vocab;

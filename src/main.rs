@@ -1,0 +1,3 @@
+//! The `quantplan` binary.
+
+fn main() {}

@@ -1,0 +1,206 @@
+//! What Quark offers, per release: presets, calibration methods, algorithms, options, targets, devices.
+//!
+//! The facts are JSON under `catalogue/data/`, one file a kind and one object an entry, embedded in the
+//! binary and parsed once, when first asked for. Every entry names its source. An entry states facts and
+//! properties; what follows from them is a rule's to say.
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod algorithms;
+pub mod devices;
+pub mod methods;
+pub mod npu_ops;
+pub mod options;
+pub mod presets;
+pub mod releases;
+pub mod targets;
+
+use std::sync::OnceLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    catalogue::{
+        algorithms::Algorithm, devices::Device, methods::Method, npu_ops::NpuOp,
+        options::ExtraOption, presets::Preset, releases::Release, targets::Target,
+    },
+    vocab::ReleaseId,
+};
+
+/// Version of the facts; part of every digest, so that a yes does not outlive the facts it was given on.
+pub const VERSION: &str = "2026.11.1";
+
+/// Where a fact was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Release of amd-quark, or name and commit of a document.
+    pub release: String,
+    /// Path inside it, with a line where one is known.
+    pub path: String,
+    /// Whether it was also seen to behave so in a run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub measured: bool,
+}
+
+/// What every kind of entry has.
+pub trait Entry: 'static {
+    /// The id, as upstream spells it.
+    fn id(&self) -> &str;
+    /// Other names that people use.
+    fn aliases(&self) -> &[String];
+    /// One line about it.
+    fn summary(&self) -> &str;
+    /// Where the facts come from; never empty.
+    fn sources(&self) -> &[Source];
+    /// First release that has it; `None` for entries that are not part of a release.
+    fn since(&self) -> Option<&ReleaseId>;
+    /// Last release that has it.
+    fn until(&self) -> Option<&ReleaseId>;
+}
+
+/// Implements [`Entry`] for a struct with the usual fields.
+macro_rules! entry {
+    ($type:ty) => {
+        impl $crate::catalogue::Entry for $type {
+            fn id(&self) -> &str {
+                self.id.as_str()
+            }
+            fn aliases(&self) -> &[String] {
+                &self.aliases
+            }
+            fn summary(&self) -> &str {
+                &self.summary
+            }
+            fn sources(&self) -> &[$crate::catalogue::Source] {
+                &self.source
+            }
+            fn since(&self) -> Option<&$crate::vocab::ReleaseId> {
+                self.since.as_ref()
+            }
+            fn until(&self) -> Option<&$crate::vocab::ReleaseId> {
+                self.until.as_ref()
+            }
+        }
+    };
+}
+pub(crate) use entry;
+
+/// All entries of one kind, in the order of the file.
+#[derive(Debug)]
+pub struct Kind<T: 'static> {
+    entries: Vec<T>,
+}
+
+impl<T: Entry> Kind<T> {
+    /// Every entry.
+    pub fn all(&self) -> &[T] {
+        &self.entries
+    }
+
+    /// The entry with this id, spelled as upstream spells it.
+    pub fn get(&self, id: &str) -> Option<&T> {
+        self.entries.iter().find(|entry| entry.id() == id)
+    }
+
+    /// The entry with this id or alias; case, spaces, `-`, `_` and `.` do not count.
+    pub fn find(&self, name: &str) -> Option<&T> {
+        let folded = fold(name);
+        self.get(name).or_else(|| {
+            self.entries.iter().find(|entry| {
+                fold(entry.id()) == folded
+                    || entry.aliases().iter().any(|alias| fold(alias) == folded)
+            })
+        })
+    }
+
+    /// Every id.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(Entry::id)
+    }
+}
+
+fn fold(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The catalogue; a handle, parsed kind by kind when first asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Catalogue;
+
+/// Gives access to one embedded file.
+macro_rules! kind {
+    ($(#[$doc:meta])* $name:ident, $type:ty, $file:literal) => {
+        $(#[$doc])*
+        pub fn $name(self) -> &'static Kind<$type> {
+            static KIND: OnceLock<Kind<$type>> = OnceLock::new();
+            KIND.get_or_init(|| parse(include_str!(concat!("catalogue/data/", $file))))
+        }
+    };
+}
+
+impl Catalogue {
+    kind!(
+        /// Releases of amd-quark, oldest first.
+        releases, Release, "releases.json"
+    );
+    kind!(
+        /// Named configs of Quark-ONNX.
+        presets, Preset, "presets.json"
+    );
+    kind!(
+        /// Calibration methods of Quark-ONNX.
+        methods, Method, "calibration_methods.json"
+    );
+    kind!(
+        /// Algorithms of Quark-ONNX.
+        algorithms, Algorithm, "onnx_algorithms.json"
+    );
+    kind!(
+        /// Keys of Quark-ONNX's `extra_options`, nested ones too.
+        options, ExtraOption, "extra_options.json"
+    );
+    kind!(
+        /// Deployment targets.
+        targets, Target, "targets.json"
+    );
+    kind!(
+        /// Device generations: NPUs and GPUs.
+        devices, Device, "devices.json"
+    );
+    kind!(
+        /// Which ONNX ops the Ryzen AI NPU runs at which precision.
+        npu_ops, NpuOp, "npu_ops.json"
+    );
+
+    /// The newest release.
+    #[expect(
+        clippy::expect_used,
+        reason = "the file is embedded and `catalogue_is_sound` reads it"
+    )]
+    pub fn newest_release(self) -> &'static Release {
+        self.releases().all().last().expect("there is a release")
+    }
+
+    /// Whether `release` has an entry that exists from `since` to `until`.
+    pub fn in_release(self, entry: &impl Entry, release: &ReleaseId) -> bool {
+        let order = |id: &ReleaseId| self.releases().ids().position(|known| *id == *known);
+        let Some(at) = order(release) else { return true };
+        entry.since().and_then(order).is_none_or(|since| since <= at)
+            && entry.until().and_then(order).is_none_or(|until| at <= until)
+    }
+
+    /// The releases that have an entry, oldest first.
+    pub fn releases_with(self, entry: &impl Entry) -> Vec<&'static ReleaseId> {
+        self.releases().all().iter().map(|r| &r.id).filter(|r| self.in_release(entry, r)).collect()
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the text is embedded and `catalogue_is_sound` parses every file"
+)]
+fn parse<T: DeserializeOwned>(text: &str) -> Kind<T> {
+    Kind { entries: serde_json::from_str(text).expect("an embedded catalogue file is valid") }
+}

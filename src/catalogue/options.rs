@@ -1,5 +1,7 @@
 //! Keys of Quark-ONNX's `extra_options`.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,9 +25,13 @@ pub struct ExtraOption {
     /// Blocks that it stands in (`FastFinetune`, `MatMulNBitsParams`, …); empty for the top level.
     #[serde(default)]
     pub parents: Vec<OptionId>,
+    /// Whether it stands at the top level too, although it has parents.
+    #[serde(default)]
+    pub also_top_level: bool,
     /// What values it takes.
     pub r#type: OptionType,
-    /// Value when it is not set; `null` when that is not known or there is none.
+    /// Value when it is not set; `null` when that is not known, depends on something else (the summary says
+    /// on what) or there is none.
     #[serde(default)]
     pub default: Value,
     /// Values that are allowed; empty when any of the type are.
@@ -37,6 +43,9 @@ pub struct ExtraOption {
     /// Greatest number.
     #[serde(default)]
     pub max: Option<f64>,
+    /// What is otherwise inside one of the parents.
+    #[serde(default)]
+    pub within: BTreeMap<OptionId, Within>,
     /// Heading in Quark's own table.
     #[serde(default)]
     pub category: Option<String>,
@@ -53,6 +62,41 @@ pub struct ExtraOption {
 }
 
 entry!(ExtraOption);
+
+impl ExtraOption {
+    /// Whether it may stand in `extra_options` itself.
+    pub fn is_top_level(&self) -> bool {
+        self.parents.is_empty() || self.also_top_level
+    }
+
+    /// Value when it is not set in that block; `None` for the top level.
+    pub fn default_in(&self, block: Option<&OptionId>) -> &Value {
+        block
+            .and_then(|block| self.within.get(block))
+            .and_then(|within| within.default.as_ref())
+            .unwrap_or(&self.default)
+    }
+
+    /// Values that are allowed in that block, empty when any of the type are; `None` for the top level.
+    pub fn choices_in(&self, block: Option<&OptionId>) -> &[Value] {
+        block
+            .and_then(|block| self.within.get(block))
+            .and_then(|within| within.choices.as_deref())
+            .unwrap_or(&self.choices)
+    }
+}
+
+/// How an option differs inside one block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Within {
+    /// Value when it is not set there; absent when as elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// Values that are allowed there; absent when as elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choices: Option<Vec<Value>>,
+}
 
 /// What values an option takes.
 #[derive(

@@ -28,6 +28,9 @@ pub struct Preset {
     pub activation: TensorSpec,
     /// How weights are quantized.
     pub weight: TensorSpec,
+    /// Whether the file keeps its weights in float and its nodes round them when it runs, so that it is no
+    /// smaller than the model it came from.
+    pub weights_in_float: bool,
     /// Whether weights have a scale for each channel.
     pub per_channel: bool,
     /// Whether only seven bits are used.
@@ -105,7 +108,8 @@ pub struct TensorSpec {
     pub r#type: ElementType,
     /// Whether zero stays zero without a zero point.
     pub symmetric: bool,
-    /// Bits of one element with its share of the block's scale.
+    /// Bits of one element in the format itself, with its share of the scale of its block or group; a scale
+    /// for a tensor or a channel is not counted.
     pub bits: f64,
 }
 

@@ -19,8 +19,11 @@ pub struct Target {
     pub aliases: Vec<String>,
     /// One line about it.
     pub summary: String,
-    /// Execution provider that calibrates and runs there.
+    /// Execution provider that calibration uses, and that runs the result unless `runtime_provider` does.
     pub execution_provider: String,
+    /// Execution provider that runs the result there, when it is not the one that calibrates.
+    #[serde(default)]
+    pub runtime_provider: Option<String>,
     /// Packages of ONNX Runtime that bring that provider; empty when every one does.
     #[serde(default)]
     pub runtime_packages: Vec<String>,
@@ -69,7 +72,7 @@ entry!(Target);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// `strict`, or `ryzen_ai_1_6`.
+    /// `strict`, `ryzen_ai_1_6`, `llm_oga`, or `open` where anything may be planned.
     pub id: String,
     /// One line about it.
     pub summary: String,

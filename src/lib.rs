@@ -2,4 +2,7 @@
 
 pub mod catalogue;
 pub mod facts;
+pub mod intent;
+pub mod plan;
+pub mod rules;
 pub mod vocab;

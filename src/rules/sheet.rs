@@ -1,0 +1,355 @@
+//! The sheet that rules write on: decisions, risks, questions, and what was chosen so far.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde_json::{Value, json};
+
+use crate::{
+    catalogue::{
+        self,
+        algorithms::Algorithm,
+        devices::Device,
+        methods::Method,
+        presets::Preset,
+        releases::Release,
+        targets::{Profile, Target},
+    },
+    plan::{
+        Alternative, Choice, Decision, Draft, Expected, Handoff, ModelLine, Question, Resume, Risk,
+    },
+    rules::{Context, rows},
+    vocab::{Architecture, Backend, DecisionId, Origin, QuestionId, RuleId, Severity, SkillId},
+};
+
+/// What rules have decided so far.
+#[derive(Debug)]
+pub struct Sheet {
+    decisions: BTreeMap<DecisionId, Decision>,
+    risks: Vec<Risk>,
+    questions: Vec<Question>,
+    handoffs: Vec<Handoff>,
+    stop: Option<Handoff>,
+    /// What the validator can expect.
+    pub expected: Expected,
+    /// The release that is planned for.
+    pub release: &'static Release,
+    /// What kind of network it is, by the analysis or by the user's answer.
+    pub architecture: Architecture,
+    /// Where it will run.
+    pub target: Option<&'static Target>,
+    /// Which set of conditions holds there.
+    pub profile: Option<&'static Profile>,
+    /// On which device generation.
+    pub device: Option<&'static Device>,
+    /// The preset.
+    pub preset: Option<Cow<'static, Preset>>,
+    /// The calibration method.
+    pub method: Option<&'static Method>,
+    /// Algorithms in the order in which they run.
+    pub algorithms: Vec<&'static Algorithm>,
+    /// Extra options that rules set, with the reason for each.
+    pub extra_options: BTreeMap<String, (Value, String)>,
+}
+
+/// The verdict of a rule on a value that the user asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Check {
+    /// Nothing against it.
+    Fine,
+    /// Kept, with a recorded risk.
+    Risky(Severity, String),
+    /// Not taken unless the user insists; then kept with a high risk.
+    Unwise(String),
+    /// Not taken, whatever the user says.
+    Impossible(String),
+}
+
+impl Sheet {
+    /// An empty sheet.
+    pub fn new(release: &'static Release) -> Self {
+        Self {
+            decisions: BTreeMap::new(),
+            risks: Vec::new(),
+            questions: Vec::new(),
+            handoffs: Vec::new(),
+            stop: None,
+            expected: Expected::default(),
+            release,
+            architecture: Architecture::Unknown,
+            target: None,
+            profile: None,
+            device: None,
+            preset: None,
+            method: None,
+            algorithms: Vec::new(),
+            extra_options: BTreeMap::new(),
+        }
+    }
+
+    /// Writes in the name of a rule.
+    pub fn by(&mut self, rule: &'static str) -> Pen<'_> {
+        Pen { sheet: self, rule }
+    }
+
+    /// The value of a decision that was taken.
+    pub fn value(&self, row: &str) -> Option<&Value> {
+        self.decisions.get(&DecisionId::new(row)).filter(|d| d.set).map(|d| &d.value)
+    }
+
+    /// Whether an algorithm will run.
+    pub fn runs(&self, algorithm: &str) -> bool {
+        self.algorithms.iter().any(|a| a.id == *algorithm)
+    }
+
+    /// Whether the target is an NPU.
+    pub fn on_npu(&self) -> bool {
+        self.target.is_some_and(|target| target.npu)
+    }
+
+    /// The handoff that ends planning, when a rule asked for one.
+    pub fn stopped(&mut self) -> Option<Handoff> {
+        self.stop.take()
+    }
+
+    /// The draft, with its rows in the order of the table and its risks gravest first.
+    pub fn into_draft(mut self, ctx: &Context<'_>) -> Draft {
+        let mut decisions = Vec::with_capacity(self.decisions.len());
+        for row in rows::ONNX {
+            decisions.extend(self.decisions.remove(&DecisionId::new(row.id)));
+        }
+        debug_assert!(self.decisions.is_empty(), "every decision has a row: {:?}", self.decisions);
+        let mut risks = self.risks;
+        risks.sort_by_key(|risk| std::cmp::Reverse(risk.severity));
+        let facts = ctx.onnx();
+        let external = facts.weights.as_ref().map_or(0, |w| w.external_bytes);
+        Draft {
+            backend: Backend::Onnx,
+            quark_version: self.release.id.clone(),
+            catalogue_version: catalogue::VERSION.to_owned(),
+            model: ModelLine {
+                path: ctx.analysis.model.model_path.clone(),
+                model_type: ctx.analysis.model.model_type.clone(),
+                architecture: self.architecture,
+                bytes: facts.file_size_bytes.map(|bytes| bytes + external),
+                nodes: facts.nodes.map(|nodes| nodes.all),
+            },
+            decisions,
+            risks,
+            questions: self.questions,
+            handoffs: self.handoffs,
+            expected: self.expected,
+            requires_confirmation: true,
+        }
+    }
+}
+
+/// Writes on a sheet in the name of one rule.
+#[derive(Debug)]
+pub struct Pen<'a> {
+    sheet: &'a mut Sheet,
+    rule: &'static str,
+}
+
+impl Pen<'_> {
+    /// Takes a decision.
+    pub fn decide(
+        &mut self,
+        row: &'static str,
+        value: impl Into<Value>,
+        origin: Origin,
+        reason: impl Into<String>,
+    ) -> &mut Decision {
+        self.write(row, value.into(), true, origin, reason.into())
+    }
+
+    /// Leaves a row open: it has no value, so the draft cannot be confirmed.
+    pub fn leave_open(&mut self, row: &'static str, reason: impl Into<String>) -> &mut Decision {
+        self.write(row, Value::Null, false, Origin::Rule, reason.into())
+    }
+
+    fn write(
+        &mut self,
+        row: &'static str,
+        value: Value,
+        set: bool,
+        origin: Origin,
+        reason: String,
+    ) -> &mut Decision {
+        let id = DecisionId::new(row);
+        let decision = Decision {
+            id: id.clone(),
+            value,
+            set,
+            reason,
+            origin,
+            rule: RuleId::new(self.rule),
+            alternatives: Vec::new(),
+            also: BTreeMap::new(),
+        };
+        let slot = self.sheet.decisions.entry(id).or_insert_with(|| decision.clone());
+        *slot = decision;
+        slot
+    }
+
+    /// Takes the value that the user asked for, or the fallback, by the verdict on it; returns what stands.
+    pub fn settle(
+        &mut self,
+        ctx: &Context<'_>,
+        row: &'static str,
+        requested: &Value,
+        check: Check,
+        fallback: (Value, Origin, String),
+    ) -> Value {
+        let insists = ctx.intent.insist.contains(&DecisionId::new(row));
+        let shown = show(requested);
+        let (why, can_insist) = match check {
+            Check::Fine => {
+                self.decide(row, requested.clone(), Origin::User, "you asked for it");
+                return requested.clone();
+            }
+            Check::Risky(severity, why) => {
+                self.decide(
+                    row,
+                    requested.clone(),
+                    Origin::User,
+                    format!("you asked for it; note that {why}"),
+                );
+                self.risk(severity, format!("`{row}` is {shown}: {why}"), None);
+                return requested.clone();
+            }
+            Check::Unwise(why) if insists => {
+                self.decide(
+                    row,
+                    requested.clone(),
+                    Origin::User,
+                    format!("you insist on it although {why}"),
+                );
+                self.risk(
+                    Severity::High,
+                    format!("`{row}` is {shown} at your insistence: {why}"),
+                    Some(format!("withdraw `{row}` to get {}", show(&fallback.0))),
+                );
+                return requested.clone();
+            }
+            Check::Unwise(why) => (why, true),
+            Check::Impossible(why) => (why, false),
+        };
+        let (value, origin, reason) = fallback;
+        let mut text = format!("{reason}; you asked for {shown}, but {why}");
+        if insists && !can_insist {
+            text.push_str("; insisting cannot change that");
+        }
+        let why_not = if can_insist {
+            format!("{why}; insist on `{row}` to keep it all the same")
+        } else {
+            why
+        };
+        let decision = self.decide(row, value.clone(), origin, text);
+        decision.alternatives.push(Alternative { value: requested.clone(), why_not });
+        value
+    }
+
+    /// Records a risk.
+    pub fn risk(&mut self, severity: Severity, message: impl Into<String>, hint: Option<String>) {
+        let risk = Risk {
+            severity,
+            message: message.into(),
+            recovery_hint: hint,
+            rule: RuleId::new(self.rule),
+        };
+        if !self.sheet.risks.iter().any(|known| known.message == risk.message) {
+            self.sheet.risks.push(risk);
+        }
+    }
+
+    /// Asks the user something without which the plan cannot be confirmed.
+    pub fn ask(&mut self, id: &str, text: impl Into<String>, options: Vec<Choice>) {
+        self.question(id, text.into(), true, options);
+    }
+
+    /// Asks the user something that would make the plan better.
+    pub fn wonder(&mut self, id: &str, text: impl Into<String>, options: Vec<Choice>) {
+        self.question(id, text.into(), false, options);
+    }
+
+    fn question(&mut self, id: &str, text: String, blocking: bool, options: Vec<Choice>) {
+        self.sheet.questions.push(Question {
+            id: QuestionId::new(id),
+            text,
+            blocking,
+            options,
+            rule: RuleId::new(self.rule),
+        });
+    }
+
+    /// Sends to another skill, and goes on drafting.
+    pub fn hand_off(&mut self, route: Route<'_>) {
+        let handoff = route.handoff(self.rule);
+        self.sheet.handoffs.push(handoff);
+    }
+
+    /// Sends to another skill instead of drafting anything.
+    pub fn stop(&mut self, route: Route<'_>) {
+        self.sheet.stop = Some(route.handoff(self.rule));
+    }
+
+    /// Sets a key of `extra_options`, with its reason.
+    pub fn option(&mut self, key: &str, value: impl Into<Value>, reason: impl Into<String>) {
+        self.sheet.extra_options.insert(key.to_owned(), (value.into(), reason.into()));
+    }
+}
+
+/// Where to go, and what to come back with.
+#[derive(Debug, Clone)]
+pub struct Route<'a> {
+    /// Skill to go to.
+    pub skill: &'a str,
+    /// Why.
+    pub reason: String,
+    /// The artefact it must bring.
+    pub artefact: Option<&'a str>,
+    /// What exactly is wanted.
+    pub bring_back: String,
+    /// Tool that resumes here, with its arguments.
+    pub resume: (&'a str, Value),
+}
+
+impl Route<'_> {
+    fn handoff(self, rule: &'static str) -> Handoff {
+        Handoff {
+            skill: SkillId::new(self.skill),
+            reason: self.reason,
+            artefact: self.artefact.map(str::to_owned),
+            bring_back: self.bring_back,
+            resume: Resume { tool: self.resume.0.to_owned(), arguments: self.resume.1 },
+            rule: RuleId::new(rule),
+        }
+    }
+}
+
+/// A value as a reason shows it: names and numbers in backticks, lists in brackets.
+pub fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("`{text}`"),
+        Value::Null => "nothing".to_owned(),
+        other => format!("`{other}`"),
+    }
+}
+
+/// Names in backticks, joined by commas; at most `most`, then the number of the others.
+pub fn list<S: AsRef<str>>(names: impl IntoIterator<Item = S>, most: usize) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();
+    let rest = names.len().saturating_sub(most);
+    let mut text = names[..names.len() - rest].join(", ");
+    if rest > 0 {
+        text.push_str(&format!(" and {rest} more"));
+    }
+    text
+}
+
+/// The arguments that propose the same model again.
+pub fn propose_again(ctx: &Context<'_>, more: (&str, Value)) -> Value {
+    let mut arguments = json!({ "model_path": ctx.analysis.model.model_path });
+    arguments[more.0] = more.1;
+    arguments
+}

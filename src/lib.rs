@@ -5,4 +5,6 @@ pub mod facts;
 pub mod intent;
 pub mod plan;
 pub mod rules;
+pub mod session;
+pub mod store;
 pub mod vocab;

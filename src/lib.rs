@@ -1,9 +1,11 @@
 //! Plans the quantization of models for AMD Quark.
 
 pub mod catalogue;
+pub mod emit;
 pub mod facts;
 pub mod intent;
 pub mod plan;
+pub mod render;
 pub mod rules;
 pub mod session;
 pub mod store;

@@ -1,0 +1,6 @@
+//! Tests of the library from outside, in one binary.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod intake;
+mod onnx_fixtures;

@@ -84,7 +84,7 @@ pub fn read_from<S: Read + Seek>(
     let head = head(&mut source, HEAD).map_err(|cause| IntakeError::io(path, cause))?;
     let other = formats::looks_like(&head);
     if other.is_some() || !sniff(&head) {
-        let looks_like = other.unwrap_or("nothing known");
+        let looks_like = other.unwrap_or("no known format");
         return Err(IntakeError::NotOnnx { path: path.to_owned(), looks_like });
     }
     source.rewind().map_err(|cause| IntakeError::io(path, cause))?;
@@ -127,6 +127,10 @@ fn describe(
     let graph = Graph { nodes, tensors: contents.tensors };
     let initialized: Vec<&str> =
         contents.top_initializers.iter().map(|at| graph.tensors[*at].name.as_str()).collect();
+    if contents.top_initializers.len() as u64 != weights.initializers {
+        let top = contents.top_initializers.iter().map(|at| graph.tensors[*at].dtype.as_str());
+        weights.dtypes_top = count(top);
+    }
     let inputs = without_initializers(contents.inputs, &initialized, &mut weights);
 
     let op_counts = count(graph.nodes.iter().map(|node| node.op_type.as_str()));

@@ -16,6 +16,8 @@ const CONV_SHARE: f64 = 0.15;
 const RECURRENT_SHARE: f64 = 0.15;
 /// One attention or cell for so many convolutions counts beside them.
 const CONVS_PER_BLOCK: u64 = 10;
+/// Ops that only carry a value, followed one after the other.
+const HOPS: usize = 8;
 /// Nodes that one search backwards visits.
 const SEARCH: usize = 32;
 
@@ -224,7 +226,6 @@ impl<'a> Index<'a> {
 
     /// The elements of the weight that `name` is, maybe after a cast or the like.
     fn weight(&self, name: &str) -> Option<u64> {
-        const HOPS: usize = 8;
         let mut name = name;
         for _ in 0..HOPS {
             if let Some(elements) = self.weights.get(name) {
@@ -273,15 +274,29 @@ impl<'a> Index<'a> {
 
     /// The node of that op type that makes `name`, with at most a subtraction between: `1 - z`, `h - n`.
     fn nearly(&self, name: &str, op_type: &str) -> Option<&'a Node> {
-        let node = *self.producers.get(name)?;
+        let node = self.maker(name)?;
         if node.op_type == op_type {
             return Some(node);
         }
         if node.op_type != "Sub" {
             return None;
         }
-        let mut makers = node.inputs.iter().filter_map(|input| self.producers.get(input.as_str()));
-        makers.find(|maker| maker.op_type == op_type).copied()
+        node.inputs
+            .iter()
+            .filter_map(|input| self.maker(input))
+            .find(|maker| maker.op_type == op_type)
+    }
+
+    /// The node that makes `name`, before casts, Q/DQ pairs and the like.
+    fn maker(&self, name: &str) -> Option<&'a Node> {
+        let mut node = *self.producers.get(name)?;
+        for _ in 0..HOPS {
+            if !carries_weight(&node.op_type) {
+                break;
+            }
+            node = self.producers.get(node.inputs.first()?.as_str())?;
+        }
+        Some(node)
     }
 
     /// Whether going back from `name` through the ops that `pass` allows leads to a `target`.

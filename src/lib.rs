@@ -3,8 +3,10 @@
 pub mod catalogue;
 pub mod emit;
 pub mod facts;
+pub mod intake;
 pub mod intent;
 pub mod plan;
+pub mod planner;
 pub mod render;
 pub mod rules;
 pub mod session;

@@ -1,3 +1,7 @@
-//! Integration tests, one binary.
+//! Tests of the library from outside, in one binary.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod catalogue;
+mod intake;
+mod onnx_fixtures;

@@ -4,4 +4,7 @@
 
 mod catalogue;
 mod intake;
+mod layering;
 mod onnx_fixtures;
+mod schemas;
+mod sessions;

@@ -449,6 +449,18 @@ pub fn show(value: &Value) -> String {
     }
 }
 
+/// A sentence from the catalogue, to go on with after a colon; acronyms keep their case.
+pub fn lower(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.clone().next()) {
+        // Acronyms keep their case.
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// Names in backticks, joined by commas; at most `most`, then the number of the others.
 pub fn list<S: AsRef<str>>(names: impl IntoIterator<Item = S>, most: usize) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect();

@@ -1,3 +1,5 @@
-//! Integration tests, one binary.
+//! Tests of the library from outside, in one binary.
 
-mod catalogue;
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod rules;

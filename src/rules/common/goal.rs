@@ -121,13 +121,6 @@ fn wish(goal: &Goal, words: &[String]) -> Option<Wish> {
     let any = |test: &dyn Fn(&str) -> bool| {
         words.iter().enumerate().any(|(i, word)| test(word) && !describes(i))
     };
-    let starts = |word: &str, prefix: &str| {
-        word.strip_prefix(prefix).is_some_and(|rest| {
-            rest.starts_with(|c: char| c.is_ascii_digit())
-                || rest.starts_with("fp")
-                || rest.starts_with("int")
-        })
-    };
     if any(&|w| ["int4", "4bit", "w4a16", "matmulnbits", "matmul_nbits"].contains(&w))
         || goal.says(&["4 bit", "four bit", "weight only", "weights only"])
     {
@@ -136,7 +129,7 @@ fn wish(goal: &Goal, words: &[String]) -> Option<Wish> {
         || goal.says(&["hybrid precision", "hybrid mixed precision"])
     {
         Some(Wish::Mixed)
-    } else if any(&|w| starts(w, "bfp") || starts(w, "mx"))
+    } else if any(&names_block_format)
         || goal.says(&["block format", "block formats", "block floating point"])
     {
         Some(Wish::Block)
@@ -198,15 +191,30 @@ fn accuracy(goal: &Goal) -> Option<Accuracy> {
 }
 
 /// The one preset whose id stands in the text as a word, spelled as upstream spells it. `BF16` and `FP16`
-/// are words of their own (what is wanted, what there is), so they only make a wish.
+/// are words of their own (what is wanted, what there is), so they only make a wish; and a block format that
+/// is no id ("MXFP4 or BFP16") makes the choice open again.
 fn named_preset(ctx: &Context<'_>, text: &str) -> Option<&'static Preset> {
-    let named: Vec<&Preset> = text
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| !["BF16", "FP16"].contains(word))
-        .filter_map(|word| ctx.catalogue.presets().get(word))
-        .collect();
-    let first = *named.first()?;
-    named.iter().all(|preset| preset.id == first.id).then_some(first)
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let mut named: Option<&Preset> = None;
+    for word in words.filter(|word| !["BF16", "FP16"].contains(word)) {
+        match ctx.catalogue.presets().get(word) {
+            Some(preset) if named.is_none_or(|named| named.id == preset.id) => named = Some(preset),
+            Some(_) => return None,
+            None if names_block_format(&word.to_lowercase()) => return None,
+            None => {}
+        }
+    }
+    named
+}
+
+fn names_block_format(word: &str) -> bool {
+    ["bfp", "mx"].iter().any(|prefix| {
+        word.strip_prefix(prefix).is_some_and(|rest| {
+            rest.starts_with(|c: char| c.is_ascii_digit())
+                || rest.starts_with("fp")
+                || rest.starts_with("int")
+        })
+    })
 }
 
 #[cfg(test)]

@@ -411,12 +411,15 @@ fn advise(ctx: &Context<'_>, sheet: &mut Sheet, preset: &Preset) {
         format!("{}_{}", preset.id, if sheet.runs("AdaRound") { "ADAROUND" } else { "ADAQUANT" });
     let fast = sheet.algorithms.iter().any(|algorithm| algorithm.fast_finetune);
     let own = preset.algorithms.iter().any(|id| *id == "AdaRound" || *id == "AdaQuant");
-    if fast && !own && ctx.catalogue.presets().get(&variant).is_some() {
-        if let Some(decision) = sheet.decision_mut("preset") {
-            decision.alternatives.push(Alternative {
+    if fast
+        && !own
+        && ctx.catalogue.presets().get(&variant).is_some()
+        && let Some(decision) = sheet.decision_mut("preset")
+        && !decision.alternatives.iter().any(|other| other.value == json!(variant))
+    {
+        decision.alternatives.push(Alternative {
                 value: json!(variant),
                 why_not: format!("the same as `{}` with the fine-tuning that you add; the plan spells its parameters out", preset.id),
             });
-        }
     }
 }

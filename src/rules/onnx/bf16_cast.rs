@@ -34,9 +34,8 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     if given("BF16QDQToCast").is_some() || given("EnableVaimlBF16") == Some(&json!(true)) {
         return;
     }
-    let reason = format!(
-        "`{}` then rounds with Cast nodes, so that plain ONNX Runtime and the NPU's compiler take it",
-        preset.id
-    );
+    let npu = if sheet.on_npu() { " and the NPU's compiler take" } else { " loads" };
+    let reason =
+        format!("`{}` then rounds with Cast nodes, so that plain ONNX Runtime{npu} it", preset.id);
     sheet.by(ID).option("BF16QDQToCast", true, reason);
 }

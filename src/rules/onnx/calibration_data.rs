@@ -193,15 +193,17 @@ fn batch(ctx: &Context<'_>, sheet: &mut Sheet) {
 }
 
 fn reader_yields(sheet: &Sheet, ctx: &Context<'_>, input: &TensorFacts) -> CalibrationInput {
-    let shape = match sheet.fixed_shapes.get(&input.name) {
-        Some(dims) => shapes::join(dims),
-        None => shapes::show(input),
-    };
-    let dims: Vec<&str> = shape.split('x').collect();
-    let nhwc = sheet.option_is_on(ctx, "ConvertNCHWToNHWC");
-    let shape = match dims[..] {
-        [n, c, h, w] if nhwc => [n, h, w, c].join("x"),
-        _ => shape,
+    let fixed = sheet.fixed_shapes.get(&input.name);
+    let fixed = fixed.map(|dims| dims.iter().map(u64::to_string).collect::<Vec<_>>());
+    let shape = match fixed.or_else(|| shapes::dims(input)) {
+        None => "of unknown rank".to_owned(),
+        Some(mut dims) => {
+            if dims.len() == 4 && sheet.option_is_on(ctx, "ConvertNCHWToNHWC") {
+                // Channels go last.
+                dims[1..].rotate_left(1);
+            }
+            dims.join("x")
+        }
     };
     let half = input.dtype == "float16" && sheet.option_is_on(ctx, "ConvertFP16ToFP32");
     let dtype = if half { "float32".to_owned() } else { input.dtype.clone() };

@@ -29,7 +29,7 @@ use crate::{
         Context, Stage,
         common::goal,
         onnx::shapes,
-        sheet::{Check, Sheet},
+        sheet::{Check, Sheet, lower},
     },
     vocab::{Architecture, Origin, ScaleKind, Severity},
 };
@@ -100,7 +100,7 @@ fn settled(
         .as_str()
         .and_then(|id| ctx.catalogue.methods().get(id))
         .map(|method| method.identifier.clone());
-    let other = alternative(ctx, sheet, &value);
+    let other = alternative(ctx, sheet, preset, &value);
     if let Some(decision) = sheet.decision_mut(ROW) {
         decision.also.insert("calibration.identifier".to_owned(), json!(identifier));
         decision.alternatives.extend(other);
@@ -175,8 +175,8 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, preset: &Preset, asked: &Method) ->
         && !profile.methods.contains(&asked.id)
     {
         return Check::Impossible(format!(
-            "`{}` does not give power-of-two scales, which are all that `{}` runs: Quark would drop `enable_npu_cnn` silently and write an ordinary float-scale model",
-            asked.id, target.id
+            "its scales are no powers of two, which are all that `{}` runs: Quark would drop `enable_npu_cnn` silently and write an ordinary float-scale model",
+            target.id
         ));
     }
     if !preset.uses_calibration_data {
@@ -213,17 +213,24 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, preset: &Preset, asked: &Method) ->
     Check::Fine
 }
 
-fn alternative(ctx: &Context<'_>, sheet: &Sheet, taken: &Value) -> Option<Alternative> {
+fn alternative(
+    ctx: &Context<'_>,
+    sheet: &Sheet,
+    preset: &Preset,
+    taken: &Value,
+) -> Option<Alternative> {
+    if !preset.uses_calibration_data {
+        return None;
+    }
     let in_profile = sheet.profile.map(|profile| profile.methods.as_slice()).unwrap_or_default();
     let next = in_profile.iter().find(|id| Some(id.as_str()) != taken.as_str());
     let next = next
         .map(|id| id.as_str())
         .or_else(|| (taken == "MinMax" && in_profile.is_empty()).then_some("Percentile"))?;
     let method = ctx.catalogue.methods().get(next)?;
-    Some(Alternative {
-        value: json!(method.id),
-        why_not: format!("it is for: {}", method.use_when),
-    })
+    let fine = verdict(ctx, sheet, preset, method) == Check::Fine;
+    let why_not = format!("it is for: {}", lower(&method.use_when));
+    fine.then(|| Alternative { value: json!(method.id), why_not })
 }
 
 fn crash_fallback(method: &Method) -> Option<&'static str> {

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use crate::{
     catalogue::presets::{Preset, PresetFamily},
     estimate,
+    intent::Accuracy,
     plan::Alternative,
     rules::{
         Context, Stage,
@@ -35,7 +36,7 @@ use crate::{
             machine,
         },
         onnx::{custom_config, custom_ops, guide, opset_floor},
-        sheet::{Asked, Check, Fallback, Sheet, list},
+        sheet::{Asked, Check, Fallback, Sheet, list, lower},
     },
     vocab::{Architecture, Origin, Severity},
 };
@@ -150,8 +151,12 @@ fn facts(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> String {
     if let Some(wish) = goal.wish {
         facts.push(format!("the goal asks for {}", wish.words()));
     }
-    if goal.is_tight() {
-        facts.push("accuracy is tight".to_owned());
+    match goal.accuracy {
+        Some(Accuracy::Critical) if goal.wish != Some(Wish::BestAccuracy) => {
+            facts.push("accuracy is critical".to_owned())
+        }
+        Some(Accuracy::Tight) => facts.push("accuracy is tight".to_owned()),
+        _ => {}
     }
     if machine::has_vnni(ctx) == Some(false)
         && sheet.target.is_some_and(|target| target.id == *"cpu")
@@ -224,26 +229,15 @@ fn others(ranked: &[(&'static Preset, &'static str)], best: &Preset) -> Vec<Alte
         .iter()
         .filter(|(preset, _)| preset.id != best.id)
         .take(2)
-        .map(|(preset, why)| Alternative {
+        .map(|(preset, _)| Alternative {
             value: json!(preset.id),
             why_not: format!(
-                "second to `{}`; it is for: {}; {why}",
+                "`{}` comes first; this one is for: {}",
                 best.id,
                 lower(&preset.use_when)
             ),
         })
         .collect()
-}
-
-fn lower(text: &str) -> String {
-    let mut chars = text.chars();
-    match (chars.next(), chars.clone().next()) {
-        // Acronyms keep their case.
-        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
-            first.to_lowercase().chain(chars).collect()
-        }
-        _ => text.to_owned(),
-    }
 }
 
 /// What to take instead of one that is refused: of the allowed ones that with the same algorithms, else the best.
@@ -274,8 +268,8 @@ pub fn verdict(ctx: &Context<'_>, sheet: &Sheet, preset: &Preset) -> Check {
             && preset.format == crate::catalogue::presets::QuantFormat::Qdq);
     if !scales_fit {
         let mut why = format!(
-            "`{}` does not give power-of-two scales, and those are all that `{}` runs in the profile `{}`",
-            preset.id, target.id, profile.id
+            "its scales are no powers of two, and those are all that `{}` runs in the profile `{}`",
+            target.id, profile.id
         );
         if let Some(wider) = target.profiles.iter().find(|wider| wider.presets.contains(&preset.id))
         {
@@ -290,8 +284,7 @@ pub fn verdict(ctx: &Context<'_>, sheet: &Sheet, preset: &Preset) -> Check {
     if !allowed {
         let devices = sheet.device.map_or(String::new(), |device| format!(" on {}", device.id));
         return Check::Unwise(format!(
-            "`{}` is not among what `{}`{devices} is known to run ({})",
-            preset.id,
+            "it is not among what `{}`{devices} is known to run ({})",
             target.id,
             list(profile.presets.iter().map(|id| id.as_str()), 12)
         ));

@@ -100,16 +100,17 @@ fn contradiction(input: &TensorFacts, dims: &[u64]) -> Option<String> {
 
 /// A declared shape as text, such as `batchx3x?x?`.
 pub fn show(input: &TensorFacts) -> String {
-    let Some(shape) = &input.shape else { return "of unknown rank".to_owned() };
-    let dims: Vec<String> = shape
-        .iter()
-        .map(|dim| match dim {
-            Dim::Size(n) if *n > 0 => n.to_string(),
-            Dim::Symbol(name) => name.clone(),
-            Dim::Size(_) | Dim::Unknown => "?".to_owned(),
-        })
-        .collect();
-    dims.join("x")
+    dims(input).map_or("of unknown rank".to_owned(), |dims| dims.join("x"))
+}
+
+/// The dimensions of a declared shape as texts: sizes, symbols, `?`.
+pub fn dims(input: &TensorFacts) -> Option<Vec<String>> {
+    let text = |dim: &Dim| match dim {
+        Dim::Size(n) if *n > 0 => n.to_string(),
+        Dim::Symbol(name) => name.clone(),
+        Dim::Size(_) | Dim::Unknown => "?".to_owned(),
+    };
+    input.shape.as_ref().map(|shape| shape.iter().map(text).collect())
 }
 
 /// Sizes as text, such as `1x3x640x640`.

@@ -149,8 +149,8 @@ fn cle_helps(ctx: &Context<'_>, sheet: &Sheet, preset: &Preset) -> bool {
 fn no_cle(sheet: &Sheet, preset: &Preset) -> String {
     if is_integer(preset.weight.r#type) && !preset.dynamic {
         format!(
-            "it balances consecutive convolutions and the model is a {}",
-            sheet.architecture.as_str()
+            "it balances consecutive convolutions and the model is {}",
+            sheet.architecture.with_article()
         )
     } else {
         "it helps integer weights with static ranges only".to_owned()
@@ -331,8 +331,8 @@ fn one(ctx: &Context<'_>, sheet: &Sheet, preset: &Preset, algorithm: &Algorithm)
         return Check::Risky(
             Severity::Medium,
             format!(
-                "{name} is not made for a {} and does little there; the usual recipe is without it",
-                sheet.architecture.as_str()
+                "{name} is not made for {} and does little there; the usual recipe is without it",
+                sheet.architecture.with_article()
             ),
         );
     }

@@ -22,6 +22,7 @@
 use serde_json::json;
 
 use crate::{
+    catalogue::presets::Preset,
     facts::TensorFacts,
     plan::{CalibrationInput, Choice},
     rules::{
@@ -52,7 +53,9 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         pen.leave_open(BATCH, "it follows from the preset, which is open");
         return;
     };
-    let size = default_size(ctx, &preset);
+    let needs = preset.uses_calibration_data
+        || sheet.algorithms.iter().any(|algorithm| algorithm.needs_data);
+    let size = default_size(ctx, &preset, needs);
     let data = ctx.intent.calibration_data.as_ref();
     let known = data.and_then(|data| data.samples);
     let dynamic = preset.dynamic;
@@ -76,12 +79,13 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     }
     sheet.expected.calibration_inputs =
         ctx.onnx().inputs.iter().map(|input| reader_yields(sheet, ctx, input)).collect();
-    ask(ctx, sheet, &preset, taken);
+    ask(ctx, sheet, &preset, needs, taken);
 }
 
 fn default_size(
     ctx: &Context<'_>,
-    preset: &crate::catalogue::presets::Preset,
+    preset: &Preset,
+    needs: bool,
 ) -> (serde_json::Value, Origin, String) {
     if preset.dynamic {
         return (
@@ -93,7 +97,7 @@ fn default_size(
             ),
         );
     }
-    if !preset.uses_calibration_data {
+    if !needs {
         let reason = format!(
             "the result of `{}` does not depend on the data, but Quark demands a reader, so one sample",
             preset.id
@@ -124,7 +128,8 @@ fn default_size(
         if fits < size {
             size = fits;
             reason = format!(
-                "one sample has {bytes} bytes and the machine {memory} GB, so {fits} samples, which fill a quarter of it"
+                "one sample has {:.1} MB and the machine {memory} GB, so {fits} samples, which fill a quarter of it",
+                bytes as f64 / 1e6
             );
             origin = Origin::Environment;
         }
@@ -210,12 +215,7 @@ fn reader_yields(sheet: &Sheet, ctx: &Context<'_>, input: &TensorFacts) -> Calib
     CalibrationInput { name: input.name.clone(), dtype, shape }
 }
 
-fn ask(
-    ctx: &Context<'_>,
-    sheet: &mut Sheet,
-    preset: &crate::catalogue::presets::Preset,
-    taken: u64,
-) {
+fn ask(ctx: &Context<'_>, sheet: &mut Sheet, preset: &Preset, needs: bool, taken: u64) {
     let data = ctx.intent.calibration_data.as_ref();
     let answer = ctx.answer("calibration_data");
     let available = data.and_then(|data| {
@@ -239,7 +239,7 @@ fn ask(
             true,
             "you chose random numbers, as there is no calibration data",
         );
-        if preset.uses_calibration_data {
+        if needs {
             pen.risk(
                 Severity::High,
                 "calibration runs on random numbers: the ranges have nothing to do with real inputs, so expect a useless result",
@@ -248,7 +248,7 @@ fn ask(
         }
         return;
     }
-    if !preset.uses_calibration_data {
+    if !needs {
         if available == Some(false) {
             pen.option("UseRandomData", true, format!("there is no data and the result of `{}` does not depend on it, but Quark demands a reader", preset.id));
         }

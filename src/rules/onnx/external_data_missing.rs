@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::rules::{
     Context, Stage,
-    sheet::{Route, Sheet, list, propose_again},
+    sheet::{Route, Sheet, list},
 };
 
 /// The reason code.
@@ -41,6 +41,6 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         ),
         artefact: Some("model_analysis.json"),
         bring_back: "an analysis of the model with all its data files beside it".to_owned(),
-        resume: ("propose_plan", propose_again(ctx, ("environment_path", json!("<path of env_context.json, if there is one>")))),
+        resume: ("propose_plan", json!({ "model_path": ctx.analysis.model.model_path })),
     });
 }

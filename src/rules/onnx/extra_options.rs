@@ -165,9 +165,6 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, key: &str, value: &Value) -> Check 
         "BiasCorrection" if on && preset.is_some_and(|preset| preset.format == QuantFormat::ExtendedQdq) => {
             Check::Impossible("it fails with KeyError in the extended Q/DQ format".to_owned())
         }
-        "UseRandomData" if on && preset.is_some_and(|preset| preset.uses_calibration_data) => {
-            Check::Risky(Severity::High, "calibration on random numbers finds ranges that have nothing to do with real inputs".to_owned())
-        }
         "ConvertNCHWToNHWC" if off && sheet.target.is_some_and(|target| target.layout.is_some()) => {
             Check::Risky(Severity::Low, "the contract of the NPU's CNN flow is NHWC".to_owned())
         }

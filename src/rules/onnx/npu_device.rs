@@ -62,6 +62,13 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let device = machine::npu_device(ctx);
     sheet.device = device.as_ref().map(|(device, ..)| *device);
     sheet.profile = profile(ctx, sheet, target);
+    if let Some(profile) = sheet.profile.filter(|profile| profile.id == "llm_oga") {
+        sheet.by(ID).risk(
+            Severity::Medium,
+            format!("{}: Ryzen AI supports a list of models there, and its GenAI flow builds them itself", profile.summary),
+            Some("check the list of supported LLMs before an NPU build is promised".to_owned()),
+        );
+    }
     if let Some((device, _, said)) = device {
         if target.devices.contains(&device.id) && device.native == ["XINT8"] {
             sheet.by(ID).risk(

@@ -90,15 +90,15 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             return;
         };
         let reason = format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal), best.id);
-        let origin = if goal.wish.is_some() { Origin::User } else { Origin::Rule };
-        let origin = if origin == Origin::Rule && sheet.architecture != Architecture::Unknown {
-            Origin::Analysis
-        } else {
-            origin
+        let origin = match (goal.wish, sheet.architecture) {
+            (Some(_), _) => Origin::User,
+            (None, Architecture::Unknown) => Origin::Rule,
+            (None, _) => Origin::Analysis,
         };
         sheet.by(ID).decide(ROW, json!(best.id), origin, reason).alternatives =
             others(&ranked, best);
         sheet.preset = Some(Cow::Borrowed(best));
+        admission(sheet);
         return;
     };
     let check = verdict(ctx, sheet, &asked);
@@ -119,9 +119,36 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             sheet.by(ID).decide(CONFIG, config.clone(), Origin::User, "you spelled it out");
         }
         sheet.preset = Some(asked);
+    } else {
+        sheet.preset = closest.map(|(preset, _)| Cow::Borrowed(preset));
+    }
+    admission(sheet);
+}
+
+/// Says what admits a preset that the strict profile of the target does not.
+fn admission(sheet: &mut Sheet) {
+    let (Some(target), Some(profile), Some(preset)) =
+        (sheet.target, sheet.profile, sheet.preset.as_ref())
+    else {
+        return;
+    };
+    let strict = target.profiles.first().is_some_and(|strict| strict.presets.contains(&preset.id));
+    if strict || !profile.presets.contains(&preset.id) {
         return;
     }
-    sheet.preset = closest.map(|(preset, _)| Cow::Borrowed(preset));
+    let device = sheet.device.map_or("the device", |device| device.id.as_str());
+    let version = profile
+        .ryzen_ai
+        .as_deref()
+        .map_or(String::new(), |version| format!(" with Ryzen AI {version} or newer"));
+    let source = profile
+        .source
+        .first()
+        .map_or(String::new(), |source| format!(" ({}, {})", source.release, source.path));
+    let text = format!("; the profile `{}` admits it on {device}{version}{source}", profile.id);
+    if let Some(decision) = sheet.decision_mut(ROW) {
+        decision.reason.push_str(&text);
+    }
 }
 
 /// The preset that was asked for, and in which words.
@@ -146,7 +173,7 @@ fn facts(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> String {
         sheet.target.map_or_else(String::new, |target| format!("the target is `{}`", target.id));
     let mut facts = vec![target];
     if sheet.architecture != Architecture::Unknown {
-        facts.push(format!("the model looks like a {}", sheet.architecture.as_str()));
+        facts.push(format!("the model looks like {}", sheet.architecture.with_article()));
     }
     if let Some(wish) = goal.wish {
         facts.push(format!("the goal asks for {}", wish.words()));
@@ -282,6 +309,14 @@ pub fn verdict(ctx: &Context<'_>, sheet: &Sheet, preset: &Preset) -> Check {
         return Check::Impossible(why);
     }
     if !allowed {
+        // Power-of-two scales alone do not make it the NPU's flow.
+        if target.layout.is_some() && !preset.npu_cnn && !profile.scales.is_empty() {
+            return Check::Unwise(format!(
+                "it does not switch the NPU's CNN flow on, and `{}` is known to run {}",
+                target.id,
+                list(profile.presets.iter().map(|id| id.as_str()), 4)
+            ));
+        }
         let devices = sheet.device.map_or(String::new(), |device| format!(" on {}", device.id));
         return Check::Unwise(format!(
             "it is not among what `{}`{devices} is known to run ({})",

@@ -18,6 +18,7 @@
 //! - microsoft/onnxruntime#12860, #13328
 
 use crate::{
+    catalogue::presets::Preset,
     plan::Choice,
     rules::{Context, Stage, common::goal, sheet::Sheet},
     vocab::Severity,
@@ -33,9 +34,12 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let preset = sheet.preset.clone();
     let npu = sheet.on_npu();
     let mut pen = sheet.by(ID);
-    if let Some(preset) = preset
-        .filter(|preset| preset.qdq_domains.iter().any(|domain| domain == "com.microsoft") && !npu)
-    {
+    // `opset-floor` tells it of sixteen bits.
+    let sixteen =
+        |preset: &Preset| preset.activation.r#type.is_int16() || preset.weight.r#type.is_int16();
+    let contrib =
+        |preset: &Preset| preset.qdq_domains.iter().any(|domain| domain == "com.microsoft");
+    if let Some(preset) = preset.filter(|preset| contrib(preset) && !sixteen(preset) && !npu) {
         pen.risk(
             Severity::Low,
             format!("`{}` writes Q/DQ of com.microsoft, which ONNX Runtime reads and other engines may not", preset.id),

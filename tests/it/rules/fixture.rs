@@ -1,6 +1,7 @@
 //! Reads the directories under `tests/scenarios/`.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::LazyLock,
@@ -105,19 +106,17 @@ fn must<T: DeserializeOwned>(folder: &Path, file: &str) -> T {
     may(folder, file).unwrap_or_else(|| panic!("{} has no {file}", folder.display()))
 }
 
-/// A small graph: nodes as `[name, op type, inputs, outputs, attributes]`, tensors as `[name, dims]`, all float32.
+/// A small graph; tensors are `[name, dims]`, all float32.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GraphFile {
-    nodes: Vec<(
-        String,
-        String,
-        Vec<String>,
-        Vec<String>,
-        std::collections::BTreeMap<String, AttributeFile>,
-    )>,
+    nodes: Vec<NodeFile>,
     tensors: Vec<(String, Vec<u64>)>,
 }
+
+/// A node: name, op type, inputs, outputs, attributes.
+#[derive(Debug, Deserialize)]
+struct NodeFile(String, String, Vec<String>, Vec<String>, BTreeMap<String, AttributeFile>);
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
@@ -129,13 +128,7 @@ enum AttributeFile {
 
 impl GraphFile {
     fn graph(self) -> Graph {
-        let node = |(name, op_type, inputs, outputs, attributes): (
-            _,
-            _,
-            _,
-            _,
-            std::collections::BTreeMap<_, _>,
-        )| Node {
+        let node = |NodeFile(name, op_type, inputs, outputs, attributes)| Node {
             name,
             op_type,
             domain: String::new(),

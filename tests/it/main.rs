@@ -6,5 +6,6 @@ mod catalogue;
 mod intake;
 mod layering;
 mod onnx_fixtures;
+mod rules;
 mod schemas;
 mod sessions;

@@ -133,15 +133,16 @@ fn describe(
     }
     let inputs = without_initializers(contents.inputs, &initialized, &mut weights);
 
-    let op_counts = count(graph.nodes.iter().map(|node| node.op_type.as_str()));
+    let all = kinds(&graph.nodes);
+    let op_counts = by_op(&all);
     let op_counts_top = if top_nodes == graph.nodes.len() {
         BTreeMap::new()
     } else {
-        count(graph.nodes[..top_nodes].iter().map(|node| node.op_type.as_str()))
+        by_op(&kinds(&graph.nodes[..top_nodes]))
     };
     let of = |op: &str| op_counts.get(op).copied().unwrap_or(0);
-    let evidence = quantized::evidence(&graph, contents.annotations);
-    let architecture = architecture::guess(&graph);
+    let evidence = quantized::evidence(&graph, &all, contents.annotations);
+    let architecture = architecture::guess(&graph, &op_counts);
     let external_bytes = weights.external_bytes;
     let facts = OnnxFacts {
         ir_version: contents.ir_version,
@@ -156,7 +157,9 @@ fn describe(
         inputs,
         outputs: contents.outputs,
         has_qdq_already: Some(!evidence.is_empty()),
-        has_quark_custom_ops: Some(graph.nodes.iter().any(quantized::is_quark_op)),
+        has_quark_custom_ops: Some(
+            all.keys().any(|(domain, op)| quantized::is_quark_op(domain, op)),
+        ),
         quantization_evidence: evidence,
         architecture_guess: Some(architecture),
         file_size_bytes: Some(length),
@@ -167,7 +170,7 @@ fn describe(
             unnamed: graph.nodes.iter().filter(|node| node.name.is_empty()).count() as u64,
             functions: contents.functions.len() as u64,
         }),
-        custom_domains: custom_domains(&graph.nodes, &contents.functions),
+        custom_domains: custom_domains(&all, &contents.functions),
         weights: Some(weights),
         other: Map::new(),
     };
@@ -264,22 +267,42 @@ fn without_initializers(
 }
 
 fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for name in names {
-        *counts.entry(name).or_insert(0) += 1;
+        proto::add(&mut counts, name, 1);
     }
-    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+    counts
+}
+
+/// How many nodes there are of each domain and op type.
+fn kinds(nodes: &[Node]) -> BTreeMap<(&str, &str), u64> {
+    let mut kinds = BTreeMap::new();
+    for node in nodes {
+        *kinds.entry((node.domain.as_str(), node.op_type.as_str())).or_insert(0) += 1;
+    }
+    kinds
+}
+
+fn by_op(kinds: &BTreeMap<(&str, &str), u64>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for ((_, op), count) in kinds {
+        proto::add(&mut counts, op, *count);
+    }
+    counts
 }
 
 /// Nodes of each domain that is not ONNX's own; calls of the model's functions need no library.
-fn custom_domains(nodes: &[Node], functions: &[(String, String)]) -> BTreeMap<String, u64> {
+fn custom_domains(
+    kinds: &BTreeMap<(&str, &str), u64>,
+    functions: &[(String, String)],
+) -> BTreeMap<String, u64> {
     let functions: HashSet<(&str, &str)> =
         functions.iter().map(|(domain, name)| (domain.as_str(), name.as_str())).collect();
-    let foreign = nodes.iter().filter(|node| {
-        let domain = node.domain.as_str();
-        !domain.is_empty()
-            && domain != "ai.onnx.ml"
-            && !functions.contains(&(domain, node.op_type.as_str()))
-    });
-    count(foreign.map(|node| node.domain.as_str()))
+    let mut counts = BTreeMap::new();
+    for (kind @ (domain, _), count) in kinds {
+        if !matches!(*domain, "" | "ai.onnx.ml") && !functions.contains(kind) {
+            proto::add(&mut counts, domain, *count);
+        }
+    }
+    counts
 }

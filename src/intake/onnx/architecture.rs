@@ -5,7 +5,7 @@
 //! dense layers by their weights, attention as a `Softmax` between two products of activations, recurrence
 //! as `LSTM`, `GRU` and `RNN` nodes or as a gated `Tanh` that a gate scales again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::facts::{Graph, Node};
 use crate::vocab::Architecture;
@@ -34,15 +34,21 @@ struct Work {
     recurrent_weights: u64,
 }
 
-/// Guesses the architecture.
+/// Guesses the architecture; `ops` are the counts of the op types in `graph`.
 ///
 /// Names are looked up in all graphs together, the top graph first: branches of an `If` may reuse a name,
 /// which costs no more than the weight of one layer.
-pub fn guess(graph: &Graph) -> Architecture {
-    if !graph.nodes.iter().any(|node| role(&node.op_type) != Role::Other) {
+pub fn guess(graph: &Graph, ops: &BTreeMap<String, u64>) -> Architecture {
+    let gates = ops.contains_key("Tanh") && ops.contains_key("Sigmoid");
+    let roles: Vec<(&str, Role)> = ops
+        .keys()
+        .map(|op| (op.as_str(), role(op)))
+        .filter(|(_, role)| *role != Role::Other && (gates || *role != Role::Gate))
+        .collect();
+    if roles.is_empty() {
         return Architecture::Unknown;
     }
-    decide(&Index::new(graph).work(graph))
+    decide(&Index::new(graph).work(graph, &roles))
 }
 
 fn decide(work: &Work) -> Architecture {
@@ -85,6 +91,8 @@ enum Role {
     Product,
     Recurrent,
     Attention,
+    /// The end of a recurrent cell that is written out, maybe.
+    Gate,
     Other,
 }
 
@@ -110,6 +118,7 @@ fn role(op_type: &str) -> Role {
         | "QLinearMatMul"
         | "Einsum" => Role::Product,
         "LSTM" | "GRU" | "RNN" | "DynamicQuantizeLSTM" => Role::Recurrent,
+        "Mul" => Role::Gate,
         _ if op_type.ends_with("Attention") => Role::Attention,
         _ => Role::Other,
     }
@@ -187,10 +196,13 @@ impl<'a> Index<'a> {
         Self { producers, weights }
     }
 
-    fn work(&self, graph: &Graph) -> Work {
+    fn work(&self, graph: &Graph, roles: &[(&str, Role)]) -> Work {
         let mut work = Work::default();
         for node in &graph.nodes {
-            match role(&node.op_type) {
+            let Some((_, role)) = roles.iter().find(|(op, _)| *op == node.op_type) else {
+                continue;
+            };
+            match role {
                 Role::Conv => {
                     work.convs += 1;
                     work.conv_weights += self.weights_of(node);
@@ -214,7 +226,8 @@ impl<'a> Index<'a> {
                     work.attention += 1;
                     work.dense_weights += self.weights_of(node);
                 }
-                Role::Other => work.recurrent += u64::from(self.ends_cell(node)),
+                Role::Gate => work.recurrent += u64::from(self.ends_cell(node)),
+                Role::Other => {}
             }
         }
         work
@@ -255,7 +268,7 @@ impl<'a> Index<'a> {
         factors(product).any(|input| self.search(input, passes_scores, is_softmax))
     }
 
-    /// Whether `node` is the last gate of a recurrent cell that is written out.
+    /// Whether the product `node` is the last gate of a recurrent cell that is written out.
     fn ends_cell(&self, node: &Node) -> bool {
         let [left, right] = node.inputs.as_slice() else { return false };
         let is_gated_tanh = |name: &str| {
@@ -267,9 +280,8 @@ impl<'a> Index<'a> {
                 tanh.inputs.first().is_some_and(|input| self.search(input, passes_state, is_gate))
             })
         };
-        node.op_type == "Mul"
-            && ((self.nearly(left, "Sigmoid").is_some() && is_gated_tanh(right))
-                || (self.nearly(right, "Sigmoid").is_some() && is_gated_tanh(left)))
+        (self.nearly(left, "Sigmoid").is_some() && is_gated_tanh(right))
+            || (self.nearly(right, "Sigmoid").is_some() && is_gated_tanh(left))
     }
 
     /// The node of that op type that makes `name`, with at most a subtraction between: `1 - z`, `h - n`.

@@ -204,7 +204,13 @@ impl<S: Read + Seek> Walk<'_, S> {
                 1 | 2 => {
                     self.wire.keep(size_of::<String>() as u64)?;
                     let name = self.wire.text(field)?;
-                    if field.number == 1 { node.inputs.push(name) } else { node.outputs.push(name) }
+                    let names =
+                        if field.number == 1 { &mut node.inputs } else { &mut node.outputs };
+                    // Most nodes have one or two inputs and one output; a vector would make room for four.
+                    if names.len() < 2 {
+                        names.reserve_exact(1);
+                    }
+                    names.push(name);
                 }
                 3 => node.name = self.wire.text(field)?,
                 4 => node.op_type = self.wire.text(field)?,
@@ -518,7 +524,7 @@ impl<S: Read + Seek> Walk<'_, S> {
 }
 
 /// Adds to a counter and copies its name only once.
-fn add(counts: &mut BTreeMap<String, u64>, name: &str, amount: u64) {
+pub fn add(counts: &mut BTreeMap<String, u64>, name: &str, amount: u64) {
     match counts.get_mut(name) {
         Some(count) => *count = count.saturating_add(amount),
         None => {

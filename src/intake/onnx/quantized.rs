@@ -14,11 +14,17 @@ const WEIGHT_ELEMENTS: u64 = 256;
 const HOPS: usize = 4;
 
 /// What was found, with counts; empty for a float model.
-pub fn evidence(graph: &Graph, annotations: u64) -> BTreeMap<String, u64> {
+///
+/// `kinds` are the counts of each domain and op type in `graph`.
+pub fn evidence(
+    graph: &Graph,
+    kinds: &BTreeMap<(&str, &str), u64>,
+    annotations: u64,
+) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
-    for node in &graph.nodes {
-        if is_quantized_op(node) {
-            *found.entry(node.op_type.clone()).or_insert(0) += 1;
+    for ((domain, op), count) in kinds {
+        if is_quantized_op(domain, op) {
+            *found.entry((*op).to_owned()).or_insert(0) += count;
         }
     }
     for (dtype, count) in loose_weights(graph) {
@@ -30,12 +36,12 @@ pub fn evidence(graph: &Graph, annotations: u64) -> BTreeMap<String, u64> {
     found
 }
 
-/// Whether a node is one of Quark's own ops.
-pub fn is_quark_op(node: &Node) -> bool {
-    matches!(node.domain.as_str(), "com.amd.quark" | "com.vai.quantize")
-        || node.op_type.ends_with("FixNeuron")
+/// Whether an op is one of Quark's own.
+pub fn is_quark_op(domain: &str, op: &str) -> bool {
+    matches!(domain, "com.amd.quark" | "com.vai.quantize")
+        || op.ends_with("FixNeuron")
         || matches!(
-            node.op_type.as_str(),
+            op,
             "BFPQuantizeDequantize"
                 | "MXQuantizeDequantize"
                 | "ExtendedQuantizeLinear"
@@ -45,9 +51,8 @@ pub fn is_quark_op(node: &Node) -> bool {
         )
 }
 
-fn is_quantized_op(node: &Node) -> bool {
-    let op = node.op_type.as_str();
-    is_quark_op(node)
+fn is_quantized_op(domain: &str, op: &str) -> bool {
+    is_quark_op(domain, op)
         || op.starts_with("QLinear")
         || op.starts_with("QOrdered")
         || op.starts_with("DynamicQuantize")
@@ -108,7 +113,10 @@ fn loose_weights(graph: &Graph) -> BTreeMap<&str, u64> {
             };
             if carries(&node.op_type) {
                 holds.extend(node.outputs.iter().map(|output| (output.as_str(), weight)));
-            } else if is_arithmetic(node) && !is_quantized_op(node) && !counted[weight] {
+            } else if is_arithmetic(node)
+                && !is_quantized_op(&node.domain, &node.op_type)
+                && !counted[weight]
+            {
                 counted[weight] = true;
                 *found.entry(graph.tensors[weight].dtype.as_str()).or_insert(0) += 1;
             }
@@ -137,6 +145,7 @@ fn is_arithmetic(node: &Node) -> bool {
 mod tests {
     use super::*;
     use crate::facts::Tensor;
+    use crate::intake::onnx::kinds;
 
     fn node(op_type: &str, domain: &str, inputs: &[&str], outputs: &[&str]) -> Node {
         Node {
@@ -155,7 +164,8 @@ mod tests {
     #[test]
     fn quantized_ops_and_loose_integer_weights_are_evidence() {
         let check = |nodes: Vec<Node>, tensors: Vec<Tensor>, expected: &[(&str, u64)]| {
-            let found = evidence(&Graph { nodes, tensors }, 0);
+            let graph = Graph { nodes, tensors };
+            let found = evidence(&graph, &kinds(&graph.nodes), 0);
             let expected: BTreeMap<String, u64> =
                 expected.iter().map(|(name, count)| ((*name).into(), *count)).collect();
             assert_eq!(found, expected);
@@ -187,10 +197,10 @@ mod tests {
 
     #[test]
     fn only_quark_ops_are_quark_ops() {
-        assert!(is_quark_op(&node("BFPQuantizeDequantize", "com.amd.quark", &[], &[])));
-        assert!(is_quark_op(&node("BFPFixNeuron", "", &[], &[])));
-        assert!(is_quark_op(&node("VitisQuantizeLinear", "com.vai.quantize", &[], &[])));
-        assert!(!is_quark_op(&node("QuantizeLinear", "", &[], &[])));
-        assert!(!is_quark_op(&node("QLinearAdd", "com.microsoft", &[], &[])));
+        assert!(is_quark_op("com.amd.quark", "BFPQuantizeDequantize"));
+        assert!(is_quark_op("", "BFPFixNeuron"));
+        assert!(is_quark_op("com.vai.quantize", "VitisQuantizeLinear"));
+        assert!(!is_quark_op("", "QuantizeLinear"));
+        assert!(!is_quark_op("com.microsoft", "QLinearAdd"));
     }
 }

@@ -311,8 +311,7 @@ impl<S: Read + Seek> Wire<S> {
             });
         }
         self.keep(length)?;
-        let mut bytes = Vec::new();
-        self.source.read_into(&mut bytes, length).map_err(|cause| self.io(cause))?;
+        let bytes = self.source.take_bytes(length).map_err(|cause| self.io(cause))?;
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
@@ -362,6 +361,11 @@ impl<S: Read + Seek> Wire<S> {
 
     fn varint(&mut self, message: Message) -> Result<u64, Defect> {
         let offset = self.offset();
+        if offset < message.end
+            && let Some(value) = self.source.small_varint()
+        {
+            return Ok(value);
+        }
         // `read_varint` never returns when eleven bytes in a row have the high bit set, so it is shown ten.
         let window = message.end.saturating_sub(offset).min(MAX_VARINT_LEN as u64);
         read_varint((&mut self.source).take(window)).map_err(|error| match error {
@@ -410,8 +414,18 @@ impl<S: Read + Seek> Source<S> {
         self.base + self.at as u64
     }
 
-    /// Appends the next `length` bytes to `out`; memory is taken as bytes arrive.
-    fn read_into(&mut self, out: &mut Vec<u8>, length: u64) -> io::Result<()> {
+    /// The next varint, when it is one byte in the buffer.
+    fn small_varint(&mut self) -> Option<u64> {
+        let byte = *self.buffer[..self.filled].get(self.at)?;
+        (byte < 0x80).then(|| {
+            self.consume(1);
+            u64::from(byte)
+        })
+    }
+
+    /// The next `length` bytes; memory is taken as bytes arrive.
+    fn take_bytes(&mut self, length: u64) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
         let mut left = length;
         while left > 0 {
             let chunk = self.fill_buf()?;
@@ -419,11 +433,12 @@ impl<S: Read + Seek> Source<S> {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             let take = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            out.reserve_exact(take);
             out.extend_from_slice(&chunk[..take]);
             self.consume(take);
             left -= take as u64;
         }
-        Ok(())
+        Ok(out)
     }
 
     fn pass(&mut self, length: u64) -> io::Result<()> {

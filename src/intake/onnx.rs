@@ -7,6 +7,7 @@
 mod architecture;
 mod dtype;
 mod external;
+mod kinds;
 mod layout;
 mod presets;
 mod proto;
@@ -23,10 +24,11 @@ use serde_json::Map;
 use tracing::debug;
 
 use crate::facts::{
-    AnalysisStatus, Graph, ModelAnalysis, ModelFacts, Node, NodeCounts, OnnxFacts, OnnxTargets,
-    Opset, QuantizationTargets, TensorFacts, WeightFacts,
+    AnalysisStatus, Graph, ModelAnalysis, ModelFacts, NodeCounts, OnnxFacts, OnnxTargets, Opset,
+    QuantizationTargets, TensorFacts, WeightFacts,
 };
 use crate::intake::onnx::external::Missing;
+use crate::intake::onnx::kinds::{Kind, Kinds};
 use crate::intake::onnx::proto::Contents;
 use crate::intake::onnx::risks::Findings;
 use crate::intake::onnx::wire::{Defect, Limits, Wire};
@@ -124,6 +126,9 @@ fn describe(
     let mut nodes = contents.nodes;
     let top_nodes = nodes.len();
     nodes.extend(contents.nested);
+    let mut node_kinds = contents.node_kinds;
+    node_kinds.extend(contents.nested_kinds);
+    let kinds = contents.kinds;
     let graph = Graph { nodes, tensors: contents.tensors };
     let initialized: Vec<&str> =
         contents.top_initializers.iter().map(|at| graph.tensors[*at].name.as_str()).collect();
@@ -133,16 +138,14 @@ fn describe(
     }
     let inputs = without_initializers(contents.inputs, &initialized, &mut weights);
 
-    let all = kinds(&graph.nodes);
-    let op_counts = by_op(&all);
-    let op_counts_top = if top_nodes == graph.nodes.len() {
-        BTreeMap::new()
-    } else {
-        by_op(&kinds(&graph.nodes[..top_nodes]))
-    };
+    let op_counts = kinds.sum(|kind| &kind.op_type, |kind| kind.count);
+    let mut op_counts_top = kinds.sum(|kind| &kind.op_type, |kind| kind.count_top);
+    if op_counts_top == op_counts {
+        op_counts_top.clear();
+    }
     let of = |op: &str| op_counts.get(op).copied().unwrap_or(0);
-    let evidence = quantized::evidence(&graph, &all, contents.annotations);
-    let architecture = architecture::guess(&graph, &op_counts);
+    let evidence = quantized::evidence(&graph, &kinds, contents.annotations);
+    let architecture = architecture::guess(&graph, &kinds, &node_kinds);
     let external_bytes = weights.external_bytes;
     let facts = OnnxFacts {
         ir_version: contents.ir_version,
@@ -158,7 +161,7 @@ fn describe(
         outputs: contents.outputs,
         has_qdq_already: Some(!evidence.is_empty()),
         has_quark_custom_ops: Some(
-            all.keys().any(|(domain, op)| quantized::is_quark_op(domain, op)),
+            kinds.list.iter().any(|kind| quantized::is_quark_op(&kind.domain, &kind.op_type)),
         ),
         quantization_evidence: evidence,
         architecture_guess: Some(architecture),
@@ -170,7 +173,7 @@ fn describe(
             unnamed: graph.nodes.iter().filter(|node| node.name.is_empty()).count() as u64,
             functions: contents.functions.len() as u64,
         }),
-        custom_domains: custom_domains(&all, &contents.functions),
+        custom_domains: custom_domains(&kinds, &contents.functions),
         weights: Some(weights),
         other: Map::new(),
     };
@@ -187,7 +190,7 @@ fn describe(
     let is_float = facts.has_qdq_already == Some(false);
     let candidates_for = if is_float { architecture } else { Architecture::Unknown };
     let (preset_candidates, preset_candidates_by_target) =
-        presets::candidates(candidates_for, multiplies_by_weights(&graph));
+        presets::candidates(candidates_for, multiplies_by_weights(&graph, &kinds, &node_kinds));
     let analysis = ModelAnalysis {
         analysis_status: if missing.is_empty() {
             AnalysisStatus::Complete
@@ -222,10 +225,12 @@ fn describe(
 }
 
 /// Whether some `MatMul` has a weight for its second factor.
-fn multiplies_by_weights(graph: &Graph) -> bool {
-    let products = graph.nodes.iter().filter(|node| node.op_type == "MatMul");
+fn multiplies_by_weights(graph: &Graph, kinds: &Kinds, node_kinds: &[u32]) -> bool {
+    let is_product = kinds.map(|kind| kind.op_type == "MatMul");
+    let products =
+        graph.nodes.iter().zip(node_kinds).filter(|(_, kind)| is_product[**kind as usize]);
     let factors: HashSet<&str> =
-        products.filter_map(|node| node.inputs.get(1)).map(String::as_str).collect();
+        products.filter_map(|(node, _)| node.inputs.get(1)).map(String::as_str).collect();
     !factors.is_empty() && graph.tensors.iter().any(|tensor| factors.contains(tensor.name.as_str()))
 }
 
@@ -274,35 +279,13 @@ fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
     counts
 }
 
-/// How many nodes there are of each domain and op type.
-fn kinds(nodes: &[Node]) -> BTreeMap<(&str, &str), u64> {
-    let mut kinds = BTreeMap::new();
-    for node in nodes {
-        *kinds.entry((node.domain.as_str(), node.op_type.as_str())).or_insert(0) += 1;
-    }
-    kinds
-}
-
-fn by_op(kinds: &BTreeMap<(&str, &str), u64>) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for ((_, op), count) in kinds {
-        proto::add(&mut counts, op, *count);
-    }
-    counts
-}
-
 /// Nodes of each domain that is not ONNX's own; calls of the model's functions need no library.
-fn custom_domains(
-    kinds: &BTreeMap<(&str, &str), u64>,
-    functions: &[(String, String)],
-) -> BTreeMap<String, u64> {
+fn custom_domains(kinds: &Kinds, functions: &[(String, String)]) -> BTreeMap<String, u64> {
     let functions: HashSet<(&str, &str)> =
         functions.iter().map(|(domain, name)| (domain.as_str(), name.as_str())).collect();
-    let mut counts = BTreeMap::new();
-    for (kind @ (domain, _), count) in kinds {
-        if !matches!(*domain, "" | "ai.onnx.ml") && !functions.contains(kind) {
-            proto::add(&mut counts, domain, *count);
-        }
-    }
-    counts
+    let is_custom = |kind: &Kind| {
+        let (domain, op) = (kind.domain.as_str(), kind.op_type.as_str());
+        !matches!(domain, "" | "ai.onnx.ml") && !functions.contains(&(domain, op))
+    };
+    kinds.sum(|kind| &kind.domain, |kind| if is_custom(kind) { kind.count } else { 0 })
 }

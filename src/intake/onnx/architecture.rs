@@ -5,9 +5,10 @@
 //! dense layers by their weights, attention as a `Softmax` between two products of activations, recurrence
 //! as `LSTM`, `GRU` and `RNN` nodes or as a gated `Tanh` that a gate scales again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::facts::{Graph, Node};
+use crate::intake::onnx::kinds::Kinds;
 use crate::vocab::Architecture;
 
 /// The share of the weights that makes convolutions count beside attention or recurrence.
@@ -16,7 +17,7 @@ const CONV_SHARE: f64 = 0.15;
 const RECURRENT_SHARE: f64 = 0.15;
 /// One attention or cell for so many convolutions counts beside them.
 const CONVS_PER_BLOCK: u64 = 10;
-/// Ops that only carry a value, followed one after the other.
+/// How many ops that only carry a value are followed.
 const HOPS: usize = 8;
 /// Nodes that one search backwards visits.
 const SEARCH: usize = 32;
@@ -34,21 +35,21 @@ struct Work {
     recurrent_weights: u64,
 }
 
-/// Guesses the architecture; `ops` are the counts of the op types in `graph`.
+/// Guesses the architecture; `node_kinds` are the numbers of the kinds of the nodes.
 ///
 /// Names are looked up in all graphs together, the top graph first: branches of an `If` may reuse a name,
 /// which costs no more than the weight of one layer.
-pub fn guess(graph: &Graph, ops: &BTreeMap<String, u64>) -> Architecture {
-    let gates = ops.contains_key("Tanh") && ops.contains_key("Sigmoid");
-    let roles: Vec<(&str, Role)> = ops
-        .keys()
-        .map(|op| (op.as_str(), role(op)))
-        .filter(|(_, role)| *role != Role::Other && (gates || *role != Role::Gate))
-        .collect();
-    if roles.is_empty() {
+pub fn guess(graph: &Graph, kinds: &Kinds, node_kinds: &[u32]) -> Architecture {
+    let mut ops = kinds.map(|kind| Op::new(&kind.op_type));
+    if !(kinds.has("Tanh") && kinds.has("Sigmoid")) {
+        // Without gates there is no cell to end.
+        ops.iter_mut().filter(|op| op.role == Role::Gate).for_each(|op| op.role = Role::Other);
+    }
+    if ops.iter().all(|op| op.role == Role::Other) {
         return Architecture::Unknown;
     }
-    decide(&Index::new(graph).work(graph, &roles))
+    let ops: Vec<Op> = node_kinds.iter().map(|kind| ops[*kind as usize]).collect();
+    decide(&Index::new(graph, &ops).work())
 }
 
 fn decide(work: &Work) -> Architecture {
@@ -93,7 +94,66 @@ enum Role {
     Attention,
     /// The end of a recurrent cell that is written out, maybe.
     Gate,
+    Softmax,
+    Sigmoid,
+    Tanh,
+    Sub,
     Other,
+}
+
+/// What the guess has to know about an op type.
+#[derive(Debug, Clone, Copy)]
+struct Op {
+    role: Role,
+    /// It only carries a value to where it is used.
+    carries: bool,
+    /// It may stand between the products and the `Softmax` of an attention.
+    passes_scores: bool,
+    /// It may stand between a gate and the `Tanh` of a cell.
+    passes_state: bool,
+    /// A `Constant` makes a weight.
+    makes_weight: bool,
+}
+
+impl Op {
+    fn new(op_type: &str) -> Self {
+        let carries = matches!(
+            op_type,
+            "Cast"
+                | "DequantizeLinear"
+                | "ExtendedDequantizeLinear"
+                | "Identity"
+                | "QuantizeLinear"
+                | "Reshape"
+                | "Squeeze"
+                | "Transpose"
+                | "Unsqueeze"
+        );
+        let passes_scores = carries
+            || matches!(
+                op_type,
+                "Add"
+                    | "Clip"
+                    | "Concat"
+                    | "Div"
+                    | "Dropout"
+                    | "Expand"
+                    | "Max"
+                    | "Min"
+                    | "Mul"
+                    | "QLinearAdd"
+                    | "QLinearMul"
+                    | "Slice"
+                    | "Sub"
+                    | "Tanh"
+                    | "Trilu"
+                    | "Where"
+            );
+        let passes_state =
+            carries || matches!(op_type, "Add" | "Concat" | "Slice" | "Split" | "Sub");
+        let makes_weight = op_type == "Constant";
+        Self { role: role(op_type), carries, passes_scores, passes_state, makes_weight }
+    }
 }
 
 fn role(op_type: &str) -> Role {
@@ -119,71 +179,33 @@ fn role(op_type: &str) -> Role {
         | "Einsum" => Role::Product,
         "LSTM" | "GRU" | "RNN" | "DynamicQuantizeLSTM" => Role::Recurrent,
         "Mul" => Role::Gate,
+        "Softmax" | "QLinearSoftmax" => Role::Softmax,
+        "Sigmoid" => Role::Sigmoid,
+        "Tanh" => Role::Tanh,
+        "Sub" => Role::Sub,
         _ if op_type.ends_with("Attention") => Role::Attention,
         _ => Role::Other,
     }
 }
 
-/// Ops that only carry a weight to where it is used.
-fn carries_weight(op_type: &str) -> bool {
-    matches!(
-        op_type,
-        "Cast"
-            | "DequantizeLinear"
-            | "ExtendedDequantizeLinear"
-            | "Identity"
-            | "QuantizeLinear"
-            | "Reshape"
-            | "Squeeze"
-            | "Transpose"
-            | "Unsqueeze"
-    )
-}
-
-/// Ops that stand between the products and the `Softmax` of an attention.
-fn passes_scores(op_type: &str) -> bool {
-    carries_weight(op_type)
-        || matches!(
-            op_type,
-            "Add"
-                | "Clip"
-                | "Concat"
-                | "Div"
-                | "Dropout"
-                | "Expand"
-                | "Max"
-                | "Min"
-                | "Mul"
-                | "QLinearAdd"
-                | "QLinearMul"
-                | "Slice"
-                | "Sub"
-                | "Tanh"
-                | "Trilu"
-                | "Where"
-        )
-}
-
-/// Ops between a gate and the `Tanh` of a cell.
-fn passes_state(op_type: &str) -> bool {
-    carries_weight(op_type) || matches!(op_type, "Add" | "Concat" | "Slice" | "Split" | "Sub")
-}
-
 /// Who makes which value.
 struct Index<'a> {
-    producers: HashMap<&'a str, &'a Node>,
+    nodes: &'a [Node],
+    /// What each node is.
+    ops: &'a [Op],
+    /// The node that makes a value.
+    producers: HashMap<&'a str, usize>,
     /// Elements of each weight.
     weights: HashMap<&'a str, u64>,
 }
 
 impl<'a> Index<'a> {
-    fn new(graph: &'a Graph) -> Self {
+    fn new(graph: &'a Graph, ops: &'a [Op]) -> Self {
         let mut producers = HashMap::with_capacity(graph.nodes.len());
-        for node in &graph.nodes {
-            // What a Constant makes is a weight.
-            if node.op_type != "Constant" {
+        for (at, node) in graph.nodes.iter().enumerate() {
+            if !ops[at].makes_weight {
                 for output in &node.outputs {
-                    producers.entry(output.as_str()).or_insert(node);
+                    producers.entry(output.as_str()).or_insert(at);
                 }
             }
         }
@@ -193,48 +215,45 @@ impl<'a> Index<'a> {
             // Sums of weights stay far from overflow.
             weights.entry(tensor.name.as_str()).or_insert(elements.min(1 << 40));
         }
-        Self { producers, weights }
+        Self { nodes: &graph.nodes, ops, producers, weights }
     }
 
-    fn work(&self, graph: &Graph, roles: &[(&str, Role)]) -> Work {
+    fn work(&self) -> Work {
         let mut work = Work::default();
-        for node in &graph.nodes {
-            let Some((_, role)) = roles.iter().find(|(op, _)| *op == node.op_type) else {
-                continue;
-            };
-            match role {
+        for (at, op) in self.ops.iter().enumerate() {
+            match op.role {
                 Role::Conv => {
                     work.convs += 1;
-                    work.conv_weights += self.weights_of(node);
+                    work.conv_weights += self.weights_of(at);
                 }
                 Role::Dense => {
                     work.dense += 1;
-                    work.dense_weights += self.weights_of(node);
+                    work.dense_weights += self.weights_of(at);
                 }
-                Role::Product if self.multiplies_activations(node) => {
-                    work.attention += u64::from(self.ends_attention(node));
+                Role::Product if self.multiplies_activations(at) => {
+                    work.attention += u64::from(self.ends_attention(at));
                 }
                 Role::Product => {
                     work.dense += 1;
-                    work.dense_weights += self.weights_of(node);
+                    work.dense_weights += self.weights_of(at);
                 }
                 Role::Recurrent => {
                     work.recurrent += 1;
-                    work.recurrent_weights += self.weights_of(node);
+                    work.recurrent_weights += self.weights_of(at);
                 }
                 Role::Attention => {
                     work.attention += 1;
-                    work.dense_weights += self.weights_of(node);
+                    work.dense_weights += self.weights_of(at);
                 }
-                Role::Gate => work.recurrent += u64::from(self.ends_cell(node)),
-                Role::Other => {}
+                Role::Gate => work.recurrent += u64::from(self.ends_cell(at)),
+                Role::Softmax | Role::Sigmoid | Role::Tanh | Role::Sub | Role::Other => {}
             }
         }
         work
     }
 
-    fn weights_of(&self, node: &Node) -> u64 {
-        node.inputs.iter().filter_map(|input| self.weight(input)).sum()
+    fn weights_of(&self, at: usize) -> u64 {
+        self.nodes[at].inputs.iter().filter_map(|input| self.weight(input)).sum()
     }
 
     /// The elements of the weight that `name` is, maybe after a cast or the like.
@@ -244,100 +263,104 @@ impl<'a> Index<'a> {
             if let Some(elements) = self.weights.get(name) {
                 return Some(*elements);
             }
-            let producer = self.producers.get(name).filter(|node| carries_weight(&node.op_type))?;
-            name = producer.inputs.first()?;
+            let producer = *self.producers.get(name)?;
+            if !self.ops[producer].carries {
+                return None;
+            }
+            name = self.nodes[producer].inputs.first()?;
         }
         None
     }
 
-    fn multiplies_activations(&self, node: &Node) -> bool {
-        factors(node).all(|input| self.weight(input).is_none())
+    /// The operands of a product, the second one first, which is the weight when one is.
+    fn factors(&self, at: usize) -> impl Iterator<Item = &'a str> {
+        let node = &self.nodes[at];
+        // `QLinearMatMul` has scale and zero point after each.
+        let second = if node.op_type == "QLinearMatMul" { 3 } else { 1 };
+        [second, 0].into_iter().filter_map(|place| node.inputs.get(place)).map(String::as_str)
     }
 
-    /// Whether `product` multiplies by the `Softmax` of another product of activations.
-    fn ends_attention(&self, product: &Node) -> bool {
+    fn multiplies_activations(&self, at: usize) -> bool {
+        self.factors(at).all(|input| self.weight(input).is_none())
+    }
+
+    /// Whether the product multiplies by the `Softmax` of another product of activations.
+    fn ends_attention(&self, at: usize) -> bool {
         let is_scores =
-            |node: &Node| role(&node.op_type) == Role::Product && self.multiplies_activations(node);
-        let is_softmax = |node: &Node| {
-            matches!(node.op_type.as_str(), "Softmax" | "QLinearSoftmax")
-                && node
-                    .inputs
-                    .first()
-                    .is_some_and(|input| self.search(input, passes_scores, is_scores))
+            |at: usize| self.ops[at].role == Role::Product && self.multiplies_activations(at);
+        let is_softmax = |at: usize| {
+            let scores = self.nodes[at].inputs.first();
+            self.ops[at].role == Role::Softmax
+                && scores.is_some_and(|input| self.search(input, |op| op.passes_scores, is_scores))
         };
-        factors(product).any(|input| self.search(input, passes_scores, is_softmax))
+        self.factors(at).any(|input| self.search(input, |op| op.passes_scores, is_softmax))
     }
 
-    /// Whether the product `node` is the last gate of a recurrent cell that is written out.
-    fn ends_cell(&self, node: &Node) -> bool {
-        let [left, right] = node.inputs.as_slice() else { return false };
+    /// Whether the multiplication is the last gate of a recurrent cell that is written out.
+    fn ends_cell(&self, at: usize) -> bool {
+        let [left, right] = self.nodes[at].inputs.as_slice() else { return false };
+        let is_gate = |at: usize| {
+            self.ops[at].role == Role::Gate
+                && self.nodes[at].inputs.iter().any(|input| self.is_gate(input))
+        };
         let is_gated_tanh = |name: &str| {
-            self.nearly(name, "Tanh").is_some_and(|tanh| {
-                let is_gate = |node: &Node| {
-                    node.op_type == "Mul"
-                        && node.inputs.iter().any(|input| self.nearly(input, "Sigmoid").is_some())
-                };
-                tanh.inputs.first().is_some_and(|input| self.search(input, passes_state, is_gate))
-            })
+            self.nearly(name, Role::Tanh)
+                .and_then(|tanh| self.nodes[tanh].inputs.first())
+                .is_some_and(|input| self.search(input, |op| op.passes_state, is_gate))
         };
-        (self.nearly(left, "Sigmoid").is_some() && is_gated_tanh(right))
-            || (self.nearly(right, "Sigmoid").is_some() && is_gated_tanh(left))
+        (self.is_gate(left) && is_gated_tanh(right)) || (self.is_gate(right) && is_gated_tanh(left))
     }
 
-    /// The node of that op type that makes `name`, with at most a subtraction between: `1 - z`, `h - n`.
-    fn nearly(&self, name: &str, op_type: &str) -> Option<&'a Node> {
-        let node = self.maker(name)?;
-        if node.op_type == op_type {
-            return Some(node);
+    fn is_gate(&self, name: &str) -> bool {
+        self.nearly(name, Role::Sigmoid).is_some()
+    }
+
+    /// The node of that role that makes `name`, with at most a subtraction between: `1 - z`, `h - n`.
+    fn nearly(&self, name: &str, role: Role) -> Option<usize> {
+        let maker = self.maker(name)?;
+        match self.ops[maker].role {
+            found if found == role => Some(maker),
+            Role::Sub => {
+                let mut makers =
+                    self.nodes[maker].inputs.iter().filter_map(|name| self.maker(name));
+                makers.find(|maker| self.ops[*maker].role == role)
+            }
+            _ => None,
         }
-        if node.op_type != "Sub" {
-            return None;
-        }
-        node.inputs
-            .iter()
-            .filter_map(|input| self.maker(input))
-            .find(|maker| maker.op_type == op_type)
     }
 
     /// The node that makes `name`, before casts, Q/DQ pairs and the like.
-    fn maker(&self, name: &str) -> Option<&'a Node> {
-        let mut node = *self.producers.get(name)?;
+    fn maker(&self, name: &str) -> Option<usize> {
+        let mut at = *self.producers.get(name)?;
         for _ in 0..HOPS {
-            if !carries_weight(&node.op_type) {
+            if !self.ops[at].carries {
                 break;
             }
-            node = self.producers.get(node.inputs.first()?.as_str())?;
+            at = *self.producers.get(self.nodes[at].inputs.first()?.as_str())?;
         }
-        Some(node)
+        Some(at)
     }
 
     /// Whether going back from `name` through the ops that `pass` allows leads to a `target`.
     fn search(
         &self,
         name: &str,
-        pass: impl Fn(&str) -> bool,
-        target: impl Fn(&Node) -> bool,
+        pass: impl Fn(&Op) -> bool,
+        target: impl Fn(usize) -> bool,
     ) -> bool {
-        let mut open: Vec<&Node> = self.producers.get(name).copied().into_iter().collect();
+        let mut open: Vec<usize> = self.producers.get(name).copied().into_iter().collect();
         for _ in 0..SEARCH {
-            let Some(node) = open.pop() else { return false };
-            if target(node) {
+            let Some(at) = open.pop() else { return false };
+            if target(at) {
                 return true;
             }
-            if pass(&node.op_type) {
-                let makers = node.inputs.iter().take(SEARCH);
+            if pass(&self.ops[at]) {
+                let makers = self.nodes[at].inputs.iter().take(SEARCH);
                 open.extend(makers.filter_map(|input| self.producers.get(input.as_str())));
             }
         }
         false
     }
-}
-
-/// The two operands of a product.
-fn factors(node: &Node) -> impl Iterator<Item = &str> {
-    // `QLinearMatMul` has scale and zero point after each.
-    let step = if node.op_type == "QLinearMatMul" { 3 } else { 1 };
-    node.inputs.iter().step_by(step).take(2).map(String::as_str)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::mem::size_of;
 
 use crate::facts::{Attribute, Dim, Node, Opset, Tensor, TensorFacts, WeightFacts};
 use crate::intake::onnx::dtype;
+use crate::intake::onnx::kinds::{Kind, Kinds};
 use crate::intake::onnx::wire::{Defect, Field, Wire};
 
 /// The longest integer list and string attribute that are kept.
@@ -38,6 +39,12 @@ pub struct Contents {
     pub nodes: Vec<Node>,
     /// Nodes of subgraphs and functions.
     pub nested: Vec<Node>,
+    /// The kinds of the nodes.
+    pub kinds: Kinds,
+    /// The number of the kind of each of `nodes`.
+    pub node_kinds: Vec<u32>,
+    /// The number of the kind of each of `nested`.
+    pub nested_kinds: Vec<u32>,
     /// Initializers and values of Constant nodes.
     pub tensors: Vec<Tensor>,
     /// Which of `tensors` are initializers of the top graph.
@@ -206,9 +213,9 @@ impl<S: Read + Seek> Walk<'_, S> {
                     let name = self.wire.text(field)?;
                     let names =
                         if field.number == 1 { &mut node.inputs } else { &mut node.outputs };
-                    // Most nodes have one or two inputs and one output; a vector would make room for four.
-                    if names.len() < 2 {
-                        names.reserve_exact(1);
+                    // Most nodes have one or two inputs and one output.
+                    if names.capacity() == 0 {
+                        names.reserve_exact(if field.number == 1 { 2 } else { 1 });
                     }
                     names.push(name);
                 }
@@ -235,10 +242,17 @@ impl<S: Read + Seek> Walk<'_, S> {
                 self.out.tensors.push(tensor);
             }
         }
+        let (kind, new) = self.out.kinds.number(&node.domain, &node.op_type, top);
+        if new {
+            let names = node.domain.len() + node.op_type.len();
+            self.wire.keep((size_of::<Kind>() + 3 * names) as u64)?;
+        }
         if top {
-            self.out.nodes.push(node)
+            self.out.nodes.push(node);
+            self.out.node_kinds.push(kind);
         } else {
-            self.out.nested.push(node)
+            self.out.nested.push(node);
+            self.out.nested_kinds.push(kind);
         }
         Ok(())
     }

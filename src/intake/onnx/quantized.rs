@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::facts::{Graph, Node};
+use crate::intake::onnx::kinds::{Kind, Kinds};
 
 /// Integer tensors below this many elements may be tables, masks or zero points.
 const WEIGHT_ELEMENTS: u64 = 256;
@@ -14,19 +15,10 @@ const WEIGHT_ELEMENTS: u64 = 256;
 const HOPS: usize = 4;
 
 /// What was found, with counts; empty for a float model.
-///
-/// `kinds` are the counts of each domain and op type in `graph`.
-pub fn evidence(
-    graph: &Graph,
-    kinds: &BTreeMap<(&str, &str), u64>,
-    annotations: u64,
-) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    for ((domain, op), count) in kinds {
-        if is_quantized_op(domain, op) {
-            *found.entry((*op).to_owned()).or_insert(0) += count;
-        }
-    }
+pub fn evidence(graph: &Graph, kinds: &Kinds, annotations: u64) -> BTreeMap<String, u64> {
+    let is_evidence = |kind: &Kind| is_quantized_op(&kind.domain, &kind.op_type);
+    let mut found =
+        kinds.sum(|kind| &kind.op_type, |kind| if is_evidence(kind) { kind.count } else { 0 });
     for (dtype, count) in loose_weights(graph) {
         found.insert(format!("{dtype} weights"), count);
     }
@@ -145,7 +137,6 @@ fn is_arithmetic(node: &Node) -> bool {
 mod tests {
     use super::*;
     use crate::facts::Tensor;
-    use crate::intake::onnx::kinds;
 
     fn node(op_type: &str, domain: &str, inputs: &[&str], outputs: &[&str]) -> Node {
         Node {
@@ -165,7 +156,11 @@ mod tests {
     fn quantized_ops_and_loose_integer_weights_are_evidence() {
         let check = |nodes: Vec<Node>, tensors: Vec<Tensor>, expected: &[(&str, u64)]| {
             let graph = Graph { nodes, tensors };
-            let found = evidence(&graph, &kinds(&graph.nodes), 0);
+            let mut kinds = Kinds::default();
+            for node in &graph.nodes {
+                kinds.number(&node.domain, &node.op_type, true);
+            }
+            let found = evidence(&graph, &kinds, 0);
             let expected: BTreeMap<String, u64> =
                 expected.iter().map(|(name, count)| ((*name).into(), *count)).collect();
             assert_eq!(found, expected);

@@ -14,6 +14,7 @@ mod proto;
 mod quantized;
 mod risks;
 pub mod wire;
+mod wiring;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -126,8 +127,6 @@ fn describe(
     let mut nodes = contents.nodes;
     let top_nodes = nodes.len();
     nodes.extend(contents.nested);
-    let mut node_kinds = contents.node_kinds;
-    node_kinds.extend(contents.nested_kinds);
     let kinds = contents.kinds;
     let graph = Graph { nodes, tensors: contents.tensors };
     let initialized: Vec<&str> =
@@ -145,7 +144,8 @@ fn describe(
     }
     let of = |op: &str| op_counts.get(op).copied().unwrap_or(0);
     let evidence = quantized::evidence(&graph, &kinds, contents.annotations);
-    let architecture = architecture::guess(&graph, &kinds, &node_kinds);
+    let work = architecture::work(&contents.wiring, &kinds);
+    let architecture = work.guess();
     let external_bytes = weights.external_bytes;
     let facts = OnnxFacts {
         ir_version: contents.ir_version,
@@ -190,7 +190,7 @@ fn describe(
     let is_float = facts.has_qdq_already == Some(false);
     let candidates_for = if is_float { architecture } else { Architecture::Unknown };
     let (preset_candidates, preset_candidates_by_target) =
-        presets::candidates(candidates_for, multiplies_by_weights(&graph, &kinds, &node_kinds));
+        presets::candidates(candidates_for, work.multiplies_by_weights());
     let analysis = ModelAnalysis {
         analysis_status: if missing.is_empty() {
             AnalysisStatus::Complete
@@ -222,16 +222,6 @@ fn describe(
         other: Map::new(),
     };
     Model { analysis, graph }
-}
-
-/// Whether some `MatMul` has a weight for its second factor.
-fn multiplies_by_weights(graph: &Graph, kinds: &Kinds, node_kinds: &[u32]) -> bool {
-    let is_product = kinds.map(|kind| kind.op_type == "MatMul");
-    let products =
-        graph.nodes.iter().zip(node_kinds).filter(|(_, kind)| is_product[**kind as usize]);
-    let factors: HashSet<&str> =
-        products.filter_map(|(node, _)| node.inputs.get(1)).map(String::as_str).collect();
-    !factors.is_empty() && graph.tensors.iter().any(|tensor| factors.contains(tensor.name.as_str()))
 }
 
 /// One import for each domain, in file order, and the domains that had several.

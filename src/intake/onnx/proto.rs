@@ -11,6 +11,7 @@ use crate::facts::{Attribute, Dim, Node, Opset, Tensor, TensorFacts, WeightFacts
 use crate::intake::onnx::dtype;
 use crate::intake::onnx::kinds::{Kind, Kinds};
 use crate::intake::onnx::wire::{Defect, Field, Wire};
+use crate::intake::onnx::wiring::{Link, Wiring};
 
 /// The longest integer list and string attribute that are kept.
 const SHORT_INTS: usize = 16;
@@ -19,6 +20,9 @@ const SHORT_TEXT: u64 = 64;
 const SHAPE_BYTES: u64 = 128;
 /// `AttributeProto.AttributeType.INT`.
 const INT: i64 = 2;
+
+/// What one name of a node takes beside its text: in the node, in the wiring, and in the table of names.
+const VALUE_BYTES: u64 = size_of::<String>() as u64 + 4 + 2 * 16;
 
 /// What a model file says.
 #[derive(Debug, Default)]
@@ -41,10 +45,8 @@ pub struct Contents {
     pub nested: Vec<Node>,
     /// The kinds of the nodes.
     pub kinds: Kinds,
-    /// The number of the kind of each of `nodes`.
-    pub node_kinds: Vec<u32>,
-    /// The number of the kind of each of `nested`.
-    pub nested_kinds: Vec<u32>,
+    /// Which node makes and takes which value.
+    pub wiring: Wiring,
     /// Initializers and values of Constant nodes.
     pub tensors: Vec<Tensor>,
     /// Which of `tensors` are initializers of the top graph.
@@ -198,18 +200,19 @@ impl<S: Read + Seek> Walk<'_, S> {
         if top {
             self.out.top_initializers.push(self.out.tensors.len());
         }
+        self.out.wiring.add_tensor(&tensor.name, &tensor.dims);
         self.out.tensors.push(tensor);
     }
 
     fn node(&mut self, field: Field, top: bool) -> Result<(), Defect> {
         let message = self.wire.message(field, "NodeProto")?;
-        self.wire.keep(size_of::<Node>() as u64)?;
+        self.wire.keep((size_of::<Node>() + size_of::<Link>()) as u64)?;
         let mut node = Node { top, ..Node::default() };
         let mut constants = Vec::new();
         while let Some(field) = self.wire.next(message)? {
             match field.number {
                 1 | 2 => {
-                    self.wire.keep(size_of::<String>() as u64)?;
+                    self.wire.keep(VALUE_BYTES)?;
                     let name = self.wire.text(field)?;
                     let names =
                         if field.number == 1 { &mut node.inputs } else { &mut node.outputs };
@@ -239,6 +242,7 @@ impl<S: Read + Seek> Walk<'_, S> {
             for mut tensor in constants {
                 tensor.name = node.outputs.first().cloned().unwrap_or_default();
                 self.wire.keep((size_of::<Tensor>() + tensor.name.len()) as u64)?;
+                self.out.wiring.add_tensor(&tensor.name, &tensor.dims);
                 self.out.tensors.push(tensor);
             }
         }
@@ -247,13 +251,9 @@ impl<S: Read + Seek> Walk<'_, S> {
             let names = node.domain.len() + node.op_type.len();
             self.wire.keep((size_of::<Kind>() + 3 * names) as u64)?;
         }
-        if top {
-            self.out.nodes.push(node);
-            self.out.node_kinds.push(kind);
-        } else {
-            self.out.nested.push(node);
-            self.out.nested_kinds.push(kind);
-        }
+        self.out.wiring.add_node(&node, kind);
+        let nodes = if top { &mut self.out.nodes } else { &mut self.out.nested };
+        nodes.push(node);
         Ok(())
     }
 

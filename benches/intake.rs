@@ -192,6 +192,7 @@ fn main() {
     write_nodes(&path("60k nodes"), 60_000);
     write_nodes(&path("240k nodes"), 240_000);
     write_tensors(&path("100k tensors"), 100_000);
+    println!("60k nodes, first read in this process: {:?}", time_to_read(&path("60k nodes")));
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("intake");
     for name in ["1.9GB", "3.0GB", "60k nodes", "240k nodes", "100k tensors"] {

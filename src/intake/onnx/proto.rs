@@ -18,6 +18,9 @@ const SHORT_INTS: usize = 16;
 const SHORT_TEXT: u64 = 64;
 /// Integer tensors up to this size (shapes, axes, pads) are structure, not weights, so the digest covers them.
 const SHAPE_BYTES: u64 = 128;
+/// A node takes about so many bytes of a graph without weights, and room for so many is made ahead.
+const NODE_BYTES: u64 = 64;
+const MOST_RESERVED: u64 = 1 << 16;
 /// `AttributeProto.AttributeType.INT`.
 const INT: i64 = 2;
 
@@ -160,6 +163,12 @@ impl<S: Read + Seek> Walk<'_, S> {
         }
         self.depth += 1;
         let graph = self.wire.message(field, "GraphProto")?;
+        if top {
+            // A guess that saves copying while the vectors grow; what is not used is never touched.
+            let nodes = (field.payload() / NODE_BYTES).min(MOST_RESERVED) as usize;
+            self.out.nodes.reserve(nodes);
+            self.out.wiring.reserve(nodes);
+        }
         while let Some(field) = self.wire.next(graph)? {
             match field.number {
                 1 => self.node(field, top)?,

@@ -36,6 +36,12 @@ pub struct Link {
 }
 
 impl Wiring {
+    /// Makes room for about so many nodes.
+    pub fn reserve(&mut self, nodes: usize) {
+        self.links.reserve(nodes);
+        self.values.reserve(3 * nodes);
+    }
+
     /// Adds a node of that kind.
     pub fn add_node(&mut self, node: &Node, kind: u32) {
         let start = self.values.len();

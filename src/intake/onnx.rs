@@ -5,6 +5,7 @@
 //! `quark-onnx-model-intake` skill.
 
 mod architecture;
+pub mod defect;
 mod dtype;
 mod external;
 mod kinds;
@@ -13,6 +14,7 @@ mod presets;
 mod proto;
 mod quantized;
 mod risks;
+mod source;
 pub mod wire;
 mod wiring;
 
@@ -28,11 +30,12 @@ use crate::facts::{
     AnalysisStatus, Graph, ModelAnalysis, ModelFacts, NodeCounts, OnnxFacts, OnnxTargets, Opset,
     QuantizationTargets, TensorFacts, WeightFacts,
 };
+use crate::intake::onnx::defect::Defect;
 use crate::intake::onnx::external::Missing;
 use crate::intake::onnx::kinds::{Kind, Kinds};
 use crate::intake::onnx::proto::Contents;
 use crate::intake::onnx::risks::Findings;
-use crate::intake::onnx::wire::{Defect, Limits, Wire};
+use crate::intake::onnx::wire::{Limits, Wire};
 use crate::intake::{IntakeError, formats, head, locate};
 use crate::vocab::Architecture;
 

@@ -120,7 +120,7 @@ mod tests {
         wiring.add_tensor("w", &[2, 3]);
         wiring.add_node(&node(&["x", "w"], &["y"]), 0);
         wiring.add_node(&node(&["y"], &[]), 1);
-        let [first, second] = wiring.links.as_slice() else { panic!() };
+        let (first, second) = (&wiring.links[0], &wiring.links[1]);
         assert_eq!(wiring.inputs(first)[1], wiring.tensors[0].0);
         assert_eq!(wiring.outputs(first), wiring.inputs(second));
         assert_eq!(wiring.count(), 3);

@@ -83,7 +83,7 @@ pub struct OnnxFacts {
     /// The other files, as the model names them (relative to the model).
     #[serde(default)]
     pub external_data_files: Vec<String>,
-    /// Those of them that are not there, or whose name leaves the model's folder.
+    /// Those of them that are not there, too short, or outside of the model's folder; the risks say which.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external_data_missing: Vec<String>,
     /// The order of the dimensions of the image input.
@@ -119,7 +119,8 @@ pub struct OnnxFacts {
     /// How many nodes there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeCounts>,
-    /// Domains of nodes other than `ai.onnx` and `ai.onnx.ml`, with the number of nodes.
+    /// Domains of nodes other than `ai.onnx` and `ai.onnx.ml`, with the number of nodes; calls of the model's
+    /// own functions are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub custom_domains: BTreeMap<String, u64>,
     /// The weights.
@@ -194,6 +195,9 @@ pub struct WeightFacts {
     pub initializers: u64,
     /// How many initializers each element type has, of everything.
     pub dtypes: BTreeMap<String, u64>,
+    /// The same for the top graph alone, when that differs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dtypes_top: BTreeMap<String, u64>,
     /// Bytes of each element type, initializers and Constant attributes together.
     pub bytes: BTreeMap<String, u64>,
     /// Bytes of initializers.

@@ -89,20 +89,15 @@ pub struct CalibrationData {
 }
 
 /// Changes to a draft.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {
-    /// Values to set, by decision, for example `{"preset": "A8W8", "calibration.data_size": 64}`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// Values to set, by decision.
     pub values: BTreeMap<DecisionId, Value>,
     /// Answers to questions of the draft, by question id.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<QuestionId, String>,
     /// Decisions whose requested value is kept against advice.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub insist: BTreeSet<DecisionId>,
     /// Decisions whose requested value is taken back.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub withdraw: BTreeSet<DecisionId>,
 }
 
@@ -124,12 +119,5 @@ impl Intent {
         next.answers.extend(changes.answers.clone());
         next.insist.extend(changes.insist.clone());
         next
-    }
-}
-
-impl Changes {
-    /// Whether nothing would change.
-    pub fn is_empty(&self) -> bool {
-        self == &Self::default()
     }
 }

@@ -1,3 +1,13 @@
-//! The `quantplan` binary.
+//! The `quantplan` binary: chooses a face.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use quantplan::cli::{self, arguments::Cli};
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Some(command) => cli::run(command),
+        None => ExitCode::from(cli::USAGE),
+    }
+}

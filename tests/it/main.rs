@@ -2,4 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod catalogue;
+mod intake;
+mod layering;
+mod onnx_fixtures;
 mod rules;
+mod schemas;
+mod sessions;

@@ -56,6 +56,7 @@ pub const QUESTIONS: &[(&str, &[&str])] = &[
     ("npu_batch", &["keep"]),
     ("npu_device", &[]),
     ("npu_offload", &["keep", "cpu"]),
+    ("opset", &["keep"]),
     ("rotation_config", &[]),
 ];
 

@@ -5,6 +5,7 @@ pub mod emit;
 pub mod facts;
 pub mod intake;
 pub mod intent;
+pub mod mcp;
 pub mod plan;
 pub mod planner;
 pub mod render;

@@ -14,6 +14,7 @@ pub(super) fn of_arguments<T: JsonSchema>() -> JsonObject {
             drop_formats(object);
             drop_null(object);
         });
+        visit(value, &mut list_choices);
     }
     schema
 }
@@ -23,7 +24,10 @@ pub(super) fn of_reply<T: JsonSchema>() -> JsonObject {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = object(settings.into_generator().into_root_schema_for::<T>().to_value());
     for value in schema.values_mut() {
-        visit(value, &mut drop_formats);
+        visit(value, &mut |object| {
+            drop_formats(object);
+            list_choices(object);
+        });
     }
     schema
 }
@@ -80,4 +84,32 @@ fn drop_null(schema: &mut JsonObject) {
             }
         }
     }
+}
+
+/// Choices with a description each become a plain list, which every host understands; what they mean goes
+/// into the description.
+fn list_choices(schema: &mut JsonObject) {
+    let Some(Value::Array(branches)) = schema.get("oneOf") else { return };
+    let mut values = Vec::new();
+    let mut meanings = Vec::new();
+    for branch in branches {
+        match (&branch["const"], &branch["enum"]) {
+            (value @ Value::String(name), _) => {
+                values.push(value.clone());
+                if let Value::String(meaning) = &branch["description"] {
+                    meanings.push(format!("`{name}`: {meaning}"));
+                }
+            }
+            (_, Value::Array(several)) => values.extend(several.iter().cloned()),
+            _ => return,
+        }
+    }
+    schema.remove("oneOf");
+    let description = match schema.get("description") {
+        Some(Value::String(text)) => format!("{text} {}", meanings.join(" ")),
+        _ => meanings.join(" "),
+    };
+    schema.insert("type".to_owned(), "string".into());
+    schema.insert("enum".to_owned(), Value::Array(values));
+    schema.insert("description".to_owned(), description.into());
 }

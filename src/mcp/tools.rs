@@ -289,30 +289,23 @@ impl Definition {
     ///
     /// Names the argument that is missing, unknown or of the wrong type.
     pub(super) fn read<A: DeserializeOwned>(&self, given: JsonObject) -> Result<A, Failure> {
-        let names: Vec<String> = given.keys().cloned().collect();
         serde_path_to_error::deserialize(Value::Object(given)).map_err(|error| {
             let place = error.path().to_string();
             let place = if place == "." { String::new() } else { format!("`{place}`: ") };
-            let message = format!("{place}{}", error.into_inner());
-            Failure::bad_arguments(message, self.hint(&names))
+            let reason =
+                error.into_inner().to_string().replace("expected u64", "expected a whole number");
+            let hint = match meant(&reason) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("correct it and call `{}` again", self.name),
+            };
+            Failure::bad_arguments(format!("{place}{reason}"), hint)
         })
     }
+}
 
-    /// Which argument may have been meant, or which there are.
-    fn hint(&self, given: &[String]) -> String {
-        let schema = (self.arguments)();
-        let known: Vec<&str> = schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .map(|properties| properties.keys().map(String::as_str).collect())
-            .unwrap_or_default();
-        let near = given
-            .iter()
-            .filter(|name| !known.contains(&name.as_str()))
-            .find_map(|name| near_names(name, known.iter().copied()).first().copied());
-        match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the arguments of `{}` are {}", self.name, known.join(", ")),
-        }
-    }
+/// The known name nearest to an unknown one: ``unknown field `a`, expected one of `b`, `c` ``.
+fn meant(reason: &str) -> Option<&str> {
+    let (unknown, known) = reason.strip_prefix("unknown ")?.split_once(", expected ")?;
+    let unknown = unknown.split('`').nth(1)?;
+    near_names(unknown, known.split('`').skip(1).step_by(2)).first().copied()
 }

@@ -4,4 +4,5 @@
 
 mod catalogue;
 mod intake;
+mod mcp;
 mod onnx_fixtures;

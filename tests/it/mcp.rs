@@ -12,6 +12,7 @@ mod tools;
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde_json::{Value, json};
@@ -27,13 +28,13 @@ const STATELESS: &str = "2026-07-28";
 
 /// A workspace with a model in it, and a state directory beside it.
 struct World {
-    root: TempDir,
+    root: Arc<TempDir>,
     flags: Vec<&'static str>,
 }
 
 impl World {
     fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        let root = Arc::new(tempfile::tempdir().unwrap());
         fs::create_dir(root.path().join("work")).unwrap();
         fs::copy(fixture("good/small_cnn.onnx"), root.path().join("work/model.onnx")).unwrap();
         Self { root, flags: Vec::new() }

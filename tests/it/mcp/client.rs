@@ -3,11 +3,15 @@
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, channel},
+    },
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::mcp::{STATELESS, World};
 
@@ -72,6 +76,8 @@ impl Person {
 
 /// A running server with the client's end of its pipes.
 pub struct Client {
+    /// Keeps the folders alive.
+    _root: Arc<TempDir>,
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -136,6 +142,7 @@ impl Client {
             }
         });
         Self {
+            _root: Arc::clone(&world.root),
             input: child.stdin.take(),
             child,
             lines,

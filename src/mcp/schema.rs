@@ -2,7 +2,7 @@
 
 use rmcp::model::JsonObject;
 use schemars::{JsonSchema, generate::SchemaSettings};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The schema of a tool's arguments: no references, no `null` beside the type of an optional argument.
 pub(super) fn of_arguments<T: JsonSchema>() -> JsonObject {
@@ -27,7 +27,12 @@ pub(super) fn of_reply<T: JsonSchema>() -> JsonObject {
         visit(value, &mut |object| {
             drop_formats(object);
             list_choices(object);
+            split_types(object);
         });
+    }
+    name_types(&mut schema);
+    for value in schema.values_mut() {
+        visit(value, &mut name_types);
     }
     schema
 }
@@ -83,6 +88,29 @@ fn drop_null(schema: &mut JsonObject) {
                 schema.entry(key).or_insert(value);
             }
         }
+    }
+}
+
+/// A property that may hold anything says so in words that every host knows.
+fn name_types(schema: &mut JsonObject) {
+    const ANY: [&str; 6] = ["string", "number", "boolean", "object", "array", "null"];
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
+    for property in properties.values_mut().filter_map(Value::as_object_mut) {
+        if property.keys().all(|key| key == "description") {
+            property.insert(
+                "anyOf".to_owned(),
+                ANY.iter().map(|name| json!({ "type": name })).collect(),
+            );
+        }
+    }
+}
+
+/// A list of types is legal, but not every host maps it.
+fn split_types(schema: &mut JsonObject) {
+    if let Some(Value::Array(types)) = schema.get("type") {
+        let branches = types.iter().map(|name| json!({ "type": name })).collect();
+        schema.remove("type");
+        schema.insert("anyOf".to_owned(), branches);
     }
 }
 

@@ -103,6 +103,7 @@ fn schemas_are_in_the_shape_that_every_host_takes() {
             jsonschema::draft202012::new(schema).unwrap();
             let mut formats = BTreeSet::new();
             walk(schema, &mut |object| {
+                assert!(!object.get("type").is_some_and(Value::is_array), "{name}: {object:?}");
                 if let Some(Value::String(format)) = object.get("format") {
                     formats.insert(format.clone());
                 }

@@ -76,8 +76,8 @@ fn matching(typed: &str, known: &[String]) -> Vec<String> {
 }
 
 fn sessions(planner: &Planner) -> Vec<String> {
-    match planner.sessions() {
-        Ok(lines) => lines.into_iter().map(|line| line.session_id.to_string()).collect(),
+    match planner.session_ids() {
+        Ok(ids) => ids.iter().map(ToString::to_string).collect(),
         Err(error) => {
             tracing::warn!("sessions cannot be listed: {}", error.whole());
             Vec::new()

@@ -15,7 +15,7 @@ use crate::{
         icons::{PLAN, icon},
     },
     planner::{Planner, show::view_of},
-    render::markdown,
+    render::{clean, markdown},
     vocab::{SessionId, near_names},
 };
 
@@ -83,19 +83,27 @@ pub(super) fn list(planner: &Planner) -> Vec<Resource> {
             .with_mime_type(JSON)
             .with_icons(vec![icon(PLAN)]),
     ];
-    match planner.sessions() {
-        Ok(sessions) => list.extend(sessions.into_iter().take(SHOWN).map(|line| {
-            let file = line.model.rsplit(['/', '\\']).next().unwrap_or_default();
-            let what = format!("Revision {} for {file}, {}", line.revision, line.state);
-            Resource::new(format!("{SESSIONS}/{}/table", line.session_id), line.session_id.as_str())
-                .with_title(crate::render::clean(&what))
-                .with_description(format!("A decision table; last changed {}", line.at))
-                .with_mime_type(MARKDOWN)
-        })),
+    match planner.session_ids() {
+        Ok(ids) => {
+            list.extend(ids.iter().take(SHOWN).filter_map(|id| table_of(planner, id)));
+        }
         // The other resources need no sessions.
         Err(error) => tracing::warn!("sessions cannot be listed: {}", error.whole()),
     }
     list
+}
+
+/// The table of a session; `None` when its log does not hold together.
+fn table_of(planner: &Planner, id: &SessionId) -> Option<Resource> {
+    let session = planner.session(id).ok()?;
+    let path = &session.draft().model.path;
+    let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let title = format!("Revision {} for {file}, {}", session.revision(), session.state());
+    let resource = Resource::new(format!("{SESSIONS}/{id}/table"), id.as_str())
+        .with_title(clean(&title))
+        .with_description("The decision table of a planning session.")
+        .with_mime_type(MARKDOWN);
+    Some(resource)
 }
 
 /// What can be read with an id filled in.
@@ -261,7 +269,7 @@ fn near_entries<'a>(kind: &str, id: &str) -> Vec<&'a str> {
 }
 
 fn missing(uri: &str, near: &[&str]) -> ErrorData {
-    let message = format!("there is nothing at `{}`", crate::render::clean(uri));
+    let message = format!("there is nothing at `{}`", clean(uri));
     ErrorData::resource_not_found(message, Some(json!({ "uri": uri, "near": near })))
 }
 

@@ -38,6 +38,17 @@ impl Planner {
         rules::find(id).map(rules::Rule::documentation)
     }
 
+    /// The ids of all sessions that have not expired, newest first.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be read.
+    pub fn session_ids(&self) -> Result<Vec<SessionId>, Error> {
+        let now = self.now();
+        let lines = self.with_store(|store| Ok(store.list(now)?))?;
+        Ok(lines.into_iter().map(|line| line.id).collect())
+    }
+
     /// What happened in a session, oldest first.
     ///
     /// # Errors

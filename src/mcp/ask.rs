@@ -76,7 +76,7 @@ pub(super) async fn confirm(
     if !can_show_forms(context.client_capabilities().as_ref()) {
         return without_form(server, question, relayed, context).await;
     }
-    if !context.protocol_version().is_some_and(|version| !version.has_initialize()) {
+    if context.protocol_version().is_none_or(|version| version.has_initialize()) {
         return over_the_wire(server, question, context).await;
     }
     let answer = request.input_responses.as_ref().and_then(|answers| answers.get(QUESTION));

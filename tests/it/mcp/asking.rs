@@ -50,7 +50,8 @@ fn outcome(world: &World, version: &'static str, person: Person) -> Option<Strin
 
 #[test]
 fn a_file_appears_only_after_a_persons_yes_in_every_protocol() {
-    let cases: [(&str, fn() -> Person, Option<&str>); 8] = [
+    type Case = (&'static str, fn() -> Person, Option<&'static str>);
+    let cases: [Case; 8] = [
         ("accepting", Person::accepting, None),
         ("declining", Person::declining, Some("DECLINED")),
         ("cancelling", Person::cancelling, Some("CANCELLED")),

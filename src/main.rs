@@ -1,38 +1,45 @@
-//! The `quantplan` binary.
+//! The `quantplan` binary: chooses a face.
 
-use std::{error::Error, path::PathBuf};
+use std::{io::IsTerminal, process::ExitCode};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use quantplan::{
+    cli::{
+        self,
+        arguments::{Cli, Command, Place},
+        output::fail,
+    },
     mcp::{self, Relayed},
-    planner::{Options, Planner},
 };
 use tracing_subscriber::EnvFilter;
 
-/// Plans the quantization of models for AMD Quark.
-#[derive(Debug, Parser)]
-#[command(version)]
-enum Command {
-    /// Serves the Model Context Protocol on standard input and output.
-    Serve {
-        /// A folder that may be written to; repeatable.
-        #[arg(long = "workspace", value_name = "DIR")]
-        workspaces: Vec<PathBuf>,
-        /// Where sessions are kept.
-        #[arg(long, value_name = "DIR")]
-        state_dir: Option<PathBuf>,
-        /// Lets the agent pass on the user's yes where a client cannot ask; the plan records it.
-        #[arg(long)]
-        accept_relayed: bool,
-    },
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Some(Command::Serve { accept_relayed, place }) => {
+            serve(&place, if accept_relayed { Relayed::Accepted } else { Relayed::Refused })
+        }
+        Some(command) => cli::run(command),
+        // A host that starts the program without a word wants the server.
+        None if !std::io::stdin().is_terminal() => serve(&Place::default(), Relayed::Refused),
+        None => {
+            let printed = Cli::command().print_help();
+            ExitCode::from(if printed.is_ok() { cli::USAGE } else { cli::REFUSED })
+        }
+    }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn serve(place: &Place, relayed: Relayed) -> ExitCode {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let Command::Serve { workspaces, state_dir, accept_relayed } = Command::parse();
-    let planner = Planner::new(Options::from_environment(workspaces, state_dir)?);
-    let relayed = if accept_relayed { Relayed::Accepted } else { Relayed::Refused };
-    mcp::serve(planner, mcp::Options { relayed })?;
-    Ok(())
+    let planner = match cli::planner(place) {
+        Ok(planner) => planner,
+        Err(error) => return ExitCode::from(fail(&error, false)),
+    };
+    match mcp::serve(planner, mcp::Options { relayed }) {
+        Ok(()) => ExitCode::from(cli::DONE),
+        Err(error) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "the server stopped");
+            ExitCode::from(cli::REFUSED)
+        }
+    }
 }

@@ -74,6 +74,9 @@ impl Destination {
         let shown = || path.display().to_string();
         let io_error = |source| EmitError::Io { path: shown(), source };
         let whole = base.join(path);
+        if whole.is_dir() {
+            return Err(EmitError::NotAFile { path: shown() });
+        }
         let (Some(name), Some(parent)) = (whole.file_name(), whole.parent()) else {
             return Err(EmitError::NotAFile { path: shown() });
         };

@@ -47,6 +47,7 @@ pub(super) fn complete(
                     owned(resources::entries(kind.map(String::as_str)))
                 }
                 (resources::RULE, "id") => owned(planner.rule_ids()),
+                (resources::SCHEMA, "name") => owned(resources::schemas()),
                 (uri, "id") if resources::is_session_template(uri) => sessions(planner),
                 _ => Vec::new(),
             }

@@ -1,4 +1,4 @@
-//! What can be read by URI: facts of the catalogue, rules, and sessions.
+//! What can be read by URI: facts of the catalogue, rules, schemas, and sessions.
 
 use rmcp::{
     ErrorData,
@@ -16,6 +16,7 @@ use crate::{
     },
     planner::{Planner, show::view_of},
     render::{clean, markdown},
+    schema::{self, Published},
     vocab::{SessionId, near_names},
 };
 
@@ -27,6 +28,9 @@ pub(super) const CATALOGUE_ENTRY: &str = "quantplan://catalogue/{kind}/{id}";
 
 /// The template of a rule.
 pub(super) const RULE: &str = "quantplan://rules/{id}";
+
+/// The template of a published JSON Schema.
+pub(super) const SCHEMA: &str = "quantplan://schemas/{name}";
 
 /// The most sessions that the list of resources shows.
 const SHOWN: usize = 20;
@@ -126,6 +130,10 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_title("A planning rule")
             .with_description("What a rule does, why, with an example and sources.")
             .with_mime_type(MARKDOWN),
+        ResourceTemplate::new(SCHEMA, "schema")
+            .with_title("A JSON Schema")
+            .with_description("The schema of an artefact that quantplan reads or writes.")
+            .with_mime_type(JSON),
     ]
     .into_iter()
     .chain(sessions)
@@ -152,6 +160,12 @@ pub(super) fn read(planner: &Planner, uri: &str) -> Result<ReadResourceResult, E
                 .ok_or_else(|| missing(uri, &near_names(id, planner.rule_ids())))?;
             Ok(contents(uri, text, MARKDOWN, LIST_TTL_MS, CacheScope::Public))
         }
+        ["schemas", name] => {
+            let text = schema::find(name)
+                .map(Published::text)
+                .ok_or_else(|| missing(uri, &near_names(name, schemas())))?;
+            Ok(contents(uri, text, JSON, LIST_TTL_MS, CacheScope::Public))
+        }
         ["sessions", rest @ ..] if rest.len() <= 2 => {
             let (text, mime_type) =
                 session(planner, rest, uri).map_err(|failure| failure.into_protocol_error())?;
@@ -159,6 +173,11 @@ pub(super) fn read(planner: &Planner, uri: &str) -> Result<ReadResourceResult, E
         }
         _ => Err(missing(uri, &[])),
     }
+}
+
+/// The names of all published schemas.
+pub(super) fn schemas() -> impl Iterator<Item = &'static str> {
+    schema::ALL.iter().map(|published| published.name)
 }
 
 /// Every resource that a session is seen in.

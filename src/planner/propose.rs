@@ -21,7 +21,7 @@ use crate::{
         unguessable,
     },
     render,
-    rules::{self, Context, Outcome},
+    rules::{self, Context, Outcome, rows},
     session::{
         Session,
         event::{Basis, Event},
@@ -104,6 +104,40 @@ pub struct RevisionArguments {
     /// The same as an object.
     #[serde(default)]
     pub environment: Option<Map<String, Value>>,
+}
+
+impl RevisionArguments {
+    /// A revision without changes.
+    pub fn of(session_id: SessionId) -> Self {
+        Self {
+            session_id,
+            values: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            insist: BTreeSet::new(),
+            withdraw: BTreeSet::new(),
+            onnx_install_result_path: None,
+            onnx_install_result: None,
+            environment_path: None,
+            environment: None,
+        }
+    }
+}
+
+/// The value that a text means for a row: JSON where it is JSON, else a text; a list where the row takes
+/// one, with its members separated by commas.
+pub fn value_from_text(row: &str, text: &str) -> Value {
+    use rows::Takes;
+    let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
+    let takes_list = rows::find(row).is_some_and(|row| {
+        matches!(row.takes, Takes::Names(_) | Takes::OpTypes | Takes::Nodes | Takes::Providers)
+    });
+    match value {
+        Value::String(text) if takes_list && text.eq_ignore_ascii_case("none") => Value::Null,
+        Value::String(text) if takes_list => {
+            text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+        }
+        other => other,
+    }
 }
 
 /// The answer of `propose_plan` and `revise_plan`.

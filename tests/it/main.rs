@@ -4,5 +4,9 @@
 
 mod catalogue;
 mod intake;
+mod layering;
 mod mcp;
 mod onnx_fixtures;
+mod rules;
+mod schemas;
+mod sessions;

@@ -100,6 +100,16 @@ fn facts_and_rules_can_be_read_by_every_id_that_completes() {
         assert_eq!(kind, "text/markdown");
         assert!(!text.is_empty(), "{id}");
     }
+    let schemas =
+        complete(&mut client, resource("quantplan://schemas/{name}"), "name", "", json!({}));
+    assert!(schemas.contains(&"quant_plan_onnx".to_owned()));
+    for name in schemas {
+        let (_, text) = read(&mut client, &format!("quantplan://schemas/{name}")).unwrap();
+        assert!(
+            jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).is_ok(),
+            "{name}"
+        );
+    }
     let error = read(&mut client, "quantplan://catalogue/presets/XINT9").unwrap_err();
     assert_eq!(error["data"]["near"][0], "XINT8");
 }

@@ -1,0 +1,148 @@
+//! The command line: the same engine for a terminal. The only module that prints.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod arguments;
+pub mod ask;
+pub mod output;
+pub mod plan;
+
+use std::{io::IsTerminal, process::ExitCode};
+
+use clap::CommandFactory;
+
+use crate::{
+    cli::{
+        arguments::{Analyze, Cli, Command, Explain, Place},
+        output::{Printer, fail},
+    },
+    planner::{Options, Planner, analyze, error::Error, explain},
+    render::terminal,
+};
+
+/// Everything was done.
+pub const DONE: u8 = 0;
+/// It was refused, or something has to happen first; nothing was written.
+pub const REFUSED: u8 = 1;
+/// The command was used wrongly.
+pub const USAGE: u8 = 2;
+
+/// Runs a command that is not `serve`.
+pub fn run(command: Command) -> ExitCode {
+    let code = match command {
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Analyze(arguments) => analyzed(&arguments),
+        Command::Confirm { session, place } => {
+            with_planner(&place, false, |planner| ask::confirm(planner, &session))
+        }
+        Command::Sessions { json, place } => {
+            with_planner(&place, json, |planner| sessions(planner, json))
+        }
+        Command::Explain(arguments) => explained(&arguments),
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                shell,
+                &mut Cli::command(),
+                "quantplan",
+                &mut std::io::stdout(),
+            );
+            DONE
+        }
+        // `main` serves.
+        Command::Serve { .. } => USAGE,
+    };
+    ExitCode::from(code)
+}
+
+/// A planner for one command.
+pub fn planner(place: &Place) -> Result<Planner, Error> {
+    Ok(Planner::new(Options::from_environment(place.workspace.clone(), place.state_dir.clone())?))
+}
+
+fn with_planner(place: &Place, json: bool, work: impl FnOnce(&Planner) -> Result<u8, Error>) -> u8 {
+    planner(place).and_then(|planner| work(&planner)).unwrap_or_else(|error| fail(&error, json))
+}
+
+fn analyzed(arguments: &Analyze) -> u8 {
+    with_planner(&arguments.place, arguments.json, |planner| {
+        let reply = planner.analyze(&analyze::Arguments {
+            path: arguments.path.clone(),
+            output_path: arguments.output.clone(),
+            overwrite: arguments.overwrite,
+        })?;
+        if arguments.json {
+            Printer::json(&reply.model_analysis);
+        } else {
+            output::analysis(&reply.model_analysis);
+            if let Some(path) = &reply.written_to {
+                println!("\nwritten to {path}");
+            }
+        }
+        Ok(DONE)
+    })
+}
+
+fn explained(arguments: &Explain) -> u8 {
+    with_planner(&arguments.place, arguments.json, |planner| {
+        let Some((id, others)) = arguments.names.split_first() else {
+            output::names();
+            return Ok(DONE);
+        };
+        // Two names are compared; anything longer is a question in free words.
+        let (id, compare_with) = match others {
+            [] => (id.clone(), None),
+            [other] => (id.clone(), Some(other.clone())),
+            _ => (arguments.names.join(" "), None),
+        };
+        let reply = planner.explain(&explain::Arguments {
+            id,
+            compare_with,
+            model_path: arguments.model.clone(),
+            session_id: arguments
+                .session
+                .as_deref()
+                .map(|id| planner.session_id(id))
+                .transpose()?,
+        })?;
+        if arguments.json {
+            Printer::json(&reply)
+        } else {
+            println!("{}", reply.markdown.trim_end())
+        }
+        Ok(DONE)
+    })
+}
+
+fn sessions(planner: &Planner, json: bool) -> Result<u8, Error> {
+    let lines = planner.sessions()?;
+    if json {
+        Printer::json(&lines);
+    } else if lines.is_empty() {
+        println!("no sessions; `quantplan plan MODEL` starts one");
+    } else {
+        let rows = lines.iter().map(|line| {
+            [
+                line.session_id.to_string(),
+                line.state.to_owned(),
+                line.revision.to_string(),
+                line.preset.clone().unwrap_or_default(),
+                line.model.clone(),
+                line.at.clone(),
+            ]
+        });
+        print!(
+            "{}",
+            terminal::table(
+                &["Session", "State", "Revision", "Preset", "Model", "Last event"],
+                rows,
+                output::width()
+            )
+        );
+    }
+    Ok(DONE)
+}
+
+/// Whether a person can be asked here: both ends are a terminal.
+pub fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}

@@ -1,0 +1,186 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Plans the quantization of models for AMD Quark.
+///
+/// quantplan reads the facts of a model without its weights, decides preset, calibration, algorithms and
+/// options with a reason for each, shows the decision table, and writes quant_plan.json only after a
+/// person has confirmed the very table on the screen. It plans; other Quark skills carry the plan out.
+#[derive(Debug, Parser)]
+#[command(
+    name = "quantplan",
+    version,
+    after_help = "Exit codes:\n  0  done\n  1  refused, or something has to happen first; no plan was written\n  2  wrong usage\n\n\
+                  Without a command quantplan serves the Model Context Protocol when its input is not a terminal.",
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Plan the quantization of a model: table, changes, a yes, quant_plan.json
+    Plan(Plan),
+    /// Show the facts of a model, read without its weights
+    Analyze(Analyze),
+    /// Confirm the plan of a session here, where its host cannot ask
+    Confirm {
+        /// The session, or enough of its beginning
+        session: String,
+        /// Where things are kept and may be written
+        #[command(flatten)]
+        place: Place,
+    },
+    /// List planning sessions
+    Sessions {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where things are kept and may be written
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Explain a preset, method, algorithm, option, target, device, rule or decision; compare two; or answer free words
+    Explain(Explain),
+    /// Serve the Model Context Protocol on stdin and stdout
+    Serve {
+        /// Accept a yes that the agent only relays; the plan records it as a risk
+        #[arg(long)]
+        accept_relayed: bool,
+        /// Where things are kept and may be written
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where things are kept and may be written.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Place {
+    /// Folder that may be written to; repeatable. Without it: the current folder, and those of the model and its analysis
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Vec<PathBuf>,
+    /// Where sessions are kept [default: $QUANTPLAN_STATE_DIR, $XDG_STATE_HOME/quantplan or ~/.local/state/quantplan]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// The model (`.onnx`), or its `model_analysis.json`
+    pub path: PathBuf,
+    /// Where it will run: cpu, cuda, rocm, npu_cnn or npu_transformer
+    #[arg(long, short)]
+    pub target: Option<String>,
+    /// What you want, in your own words, for example "INT8, accuracy matters"
+    #[arg(long, short)]
+    pub goal: Option<String>,
+    /// Device that it will run on, for example STX; repeatable
+    #[arg(long, value_name = "DEVICE")]
+    pub hardware: Vec<String>,
+    /// Version of the Ryzen AI software on the device
+    #[arg(long, value_name = "VERSION")]
+    pub ryzen_ai: Option<String>,
+    /// Release of amd-quark that will run the plan
+    #[arg(long, value_name = "VERSION")]
+    pub quark: Option<String>,
+    /// Folder or file with calibration data
+    #[arg(long, value_name = "PATH")]
+    pub calibration_data: Option<String>,
+    /// Number of calibration samples there are; 0 for none
+    #[arg(long, value_name = "N")]
+    pub samples: Option<u64>,
+    /// Set a row of the table, for example `preset=A8W8`; repeatable
+    #[arg(long = "set", short, value_name = "DECISION=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+    /// Answer a question, for example `npu_device=STX`; repeatable
+    #[arg(long, value_name = "QUESTION=ANSWER", value_parser = pair)]
+    pub answer: Vec<(String, String)>,
+    /// Keep the value of a row against advice; the plan records the risk; repeatable
+    #[arg(long, value_name = "DECISION")]
+    pub insist: Vec<String>,
+    /// `env_context.json` of the machine
+    #[arg(long, value_name = "FILE")]
+    pub environment: Option<PathBuf>,
+    /// `onnx_install_result.json`
+    #[arg(long, value_name = "FILE")]
+    pub install_result: Option<PathBuf>,
+    /// `session_context.json` of a router
+    #[arg(long, value_name = "FILE")]
+    pub session_context: Option<PathBuf>,
+    /// Where to write the plan
+    #[arg(long, short, value_name = "FILE", default_value = "quant_plan.json")]
+    pub output: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Confirm without asking, for CI; the plan says that nobody was asked
+    #[arg(long, short)]
+    pub yes: bool,
+    /// Print JSON and ask nothing
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept and may be written
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// Arguments of `analyze`.
+#[derive(Debug, Args)]
+pub struct Analyze {
+    /// An `.onnx` file, or a folder that holds one
+    pub path: PathBuf,
+    /// Print `model_analysis.json`
+    #[arg(long)]
+    pub json: bool,
+    /// Where to write `model_analysis.json`
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Where things are kept and may be written
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// One name, two names to compare, or a question; without any, the names there are
+    pub names: Vec<String>,
+    /// Say what it means for this model
+    #[arg(long, value_name = "PATH")]
+    pub model: Option<PathBuf>,
+    /// Say what it means for this session
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Where things are kept and may be written
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// `name=value`.
+pub fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err(format!("`{text}` is not of the form name=value")),
+    }
+}

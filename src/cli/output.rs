@@ -1,0 +1,171 @@
+//! Printing.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    catalogue::Catalogue,
+    cli::{REFUSED, USAGE},
+    facts::{Dim, ModelAnalysis, TensorFacts},
+    plan::Handoff,
+    planner::error::Error,
+    render::{bytes, clean, terminal},
+};
+
+/// Prints values.
+#[derive(Debug)]
+pub struct Printer;
+
+impl Printer {
+    /// As JSON, on stdout.
+    pub fn json(value: &impl Serialize) {
+        println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
+    }
+}
+
+/// Columns of the terminal, within reason.
+pub fn width() -> u16 {
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let found = asked.or_else(|| terminal_size().filter(|columns| *columns > 0));
+    found.unwrap_or(100).clamp(60, 160)
+}
+
+fn terminal_size() -> Option<u16> {
+    terminal_size::terminal_size().map(|(width, _)| width.0)
+}
+
+/// Prints an error with its code and hint; gives the exit code.
+pub fn fail(error: &Error, json: bool) -> u8 {
+    if json {
+        Printer::json(&json!({
+            "error": { "code": error.code(), "message": clean(&error.whole()), "hint": clean(&error.hint()) }
+        }));
+    } else {
+        eprintln!("error[{}]: {}", error.code(), clean(&error.whole()));
+        eprintln!("hint: {}", clean(&error.hint()));
+    }
+    match error {
+        Error::Arguments { .. } => USAGE,
+        _ => REFUSED,
+    }
+}
+
+/// Prints where to go instead.
+pub fn handoff(handoff: &Handoff) {
+    println!("No plan: {}", clean(&handoff.reason));
+    println!("Go to `{}` and bring back {}.", handoff.skill, clean(&handoff.bring_back));
+    println!(
+        "Then call `{}` with {}.",
+        handoff.resume.tool,
+        clean(&handoff.resume.arguments.to_string())
+    );
+}
+
+/// Prints the facts of a model.
+pub fn analysis(analysis: &ModelAnalysis) {
+    let targets = &analysis.quantization_targets;
+    let mut lines: Vec<[String; 2]> = Vec::new();
+    let mut line = |what: &str, text: String| lines.push([what.to_owned(), text]);
+    line("Model", analysis.model.model_path.clone());
+    if let Some(facts) = &analysis.model.onnx_specific {
+        let external = facts.weights.as_ref().map_or(0, |w| w.external_bytes);
+        let size = facts.file_size_bytes.unwrap_or(0);
+        line(
+            "Size",
+            if facts.uses_external_data == Some(true) {
+                format!("{} and {} of external data", bytes(size), bytes(external))
+            } else {
+                bytes(size)
+            },
+        );
+        let opsets: Vec<String> =
+            facts.opsets.iter().map(|o| format!("{} {}", o.domain, o.version)).collect();
+        let ir = facts.ir_version.map(|v| v.to_string()).unwrap_or_else(|| "unknown".to_owned());
+        line("IR, opsets", format!("{ir}; {}", opsets.join(", ")));
+        if !facts.custom_domains.is_empty() {
+            let domains: Vec<String> =
+                facts.custom_domains.iter().map(|(d, n)| format!("{d} {n}")).collect();
+            line("Custom domains", domains.join(", "));
+        }
+        line("Architecture", facts.architecture_guess.map_or("unknown", |a| a.as_str()).to_owned());
+        for (what, tensors) in [("Input", &facts.inputs), ("Output", &facts.outputs)] {
+            for tensor in tensors {
+                line(what, described(tensor));
+            }
+        }
+        if let Some(nodes) = facts.nodes {
+            line(
+                "Nodes",
+                format!(
+                    "{} ({} in the top graph, {} without a name)",
+                    nodes.all, nodes.top, nodes.unnamed
+                ),
+            );
+        }
+        if let Some(weights) = &facts.weights {
+            let kinds: Vec<String> =
+                weights.bytes.iter().map(|(d, n)| format!("{d} {}", bytes(*n))).collect();
+            line("Weights", kinds.join(", "));
+        }
+        let quantized =
+            facts.has_qdq_already == Some(true) || facts.has_quark_custom_ops == Some(true);
+        line("Already quantized", if quantized { "yes" } else { "no" }.to_owned());
+    }
+    if let Some(onnx) = &targets.onnx_specific {
+        let ops: Vec<String> = onnx
+            .quantizable_op_counts
+            .iter()
+            .filter(|(_, count)| **count > 0)
+            .map(|(op, count)| format!("{op} {count}"))
+            .collect();
+        line("Quantizable ops", ops.join(", "));
+        line("Preset candidates", onnx.preset_candidates.join(", "));
+    }
+    print!(
+        "{}",
+        terminal::table(
+            &["", &format!("analysis: {:?}", analysis.analysis_status).to_lowercase()],
+            lines.into_iter(),
+            width()
+        )
+    );
+    for risk in &analysis.risks {
+        let hint = risk.recovery_hint.as_deref().map(|h| format!("; {h}")).unwrap_or_default();
+        println!("{}: {}{}", risk.severity.as_str(), clean(&risk.message), clean(&hint));
+    }
+}
+
+fn described(tensor: &TensorFacts) -> String {
+    let shape = match &tensor.shape {
+        None => "of unknown rank".to_owned(),
+        Some(dims) if dims.is_empty() => "scalar".to_owned(),
+        Some(dims) => dims
+            .iter()
+            .map(|dim| match dim {
+                Dim::Size(size) => size.to_string(),
+                Dim::Symbol(name) => name.clone(),
+                Dim::Unknown => "?".to_owned(),
+            })
+            .collect::<Vec<_>>()
+            .join(" x "),
+    };
+    format!("{}: {} {shape}", tensor.name, tensor.dtype)
+}
+
+/// Prints the names that can be explained.
+pub fn names() {
+    let catalogue = Catalogue;
+    let kinds: [(&str, Vec<&str>); 6] = [
+        ("targets", catalogue.targets().ids().collect()),
+        ("presets", catalogue.presets().ids().collect()),
+        ("calibration methods", catalogue.methods().ids().collect()),
+        ("algorithms", catalogue.algorithms().ids().collect()),
+        ("devices", catalogue.devices().ids().collect()),
+        ("releases of amd-quark", catalogue.releases().ids().collect()),
+    ];
+    let rows = kinds.into_iter().map(|(kind, ids)| [kind.to_owned(), ids.join(", ")]);
+    print!("{}", terminal::table(&["Kind", "Names"], rows, width()));
+    println!(
+        "Extra options, op types, rules and decisions can be explained too, and free words are understood."
+    );
+}

@@ -11,6 +11,7 @@
 mod catalogue;
 mod intake;
 mod layering;
+mod mcp;
 mod onnx_fixtures;
 mod rules;
 mod schemas;

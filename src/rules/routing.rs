@@ -303,12 +303,16 @@ impl Router<'_> {
         let ranked = self.ranked(goal, backend);
         let Some((_, best)) = ranked.first() else { return self.unclear(backend) };
         let best = best.len();
-        let ways: Vec<&'static Skill> = ranked
+        let mut ways: Vec<&'static Skill> = ranked
             .iter()
             .take_while(|(_, found)| found.len() == best)
             .map(|(skill, _)| *skill)
             .take(3)
             .collect();
+        if backend.is_none() {
+            // The torch router takes goals that name no half.
+            ways.sort_by_key(|way| way.backend == Some(Backend::Onnx));
+        }
         let ask = (ways.len() > 1).then(|| {
             let halves = ways
                 .iter()

@@ -6,6 +6,8 @@ mod catalogue;
 mod intake;
 mod layering;
 mod onnx_fixtures;
+mod route;
+mod route_errors;
 mod rules;
 mod schemas;
 mod sessions;

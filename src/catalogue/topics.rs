@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     catalogue::{Source, entry},
-    vocab::ReleaseId,
+    vocab::{DecisionId, ReleaseId},
 };
 
 /// A question.
@@ -23,6 +23,8 @@ pub struct Topic {
     pub asked: Vec<String>,
     /// The answer by case.
     pub cases: Vec<Case>,
+    /// Decisions of a plan that it is about.
+    pub decisions: Vec<DecisionId>,
     /// Other things to know.
     #[serde(default)]
     pub notes: Vec<String>,

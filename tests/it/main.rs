@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod catalogue;
+mod explain;
 mod intake;
 mod layering;
 mod onnx_fixtures;

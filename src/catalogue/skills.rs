@@ -29,7 +29,7 @@ pub struct Skill {
     pub produces: Vec<Artefact>,
     /// Artefacts that it reads.
     pub needs: Vec<String>,
-    /// Phrases with which people ask for it, as [`crate::rules::phrase`] reads them.
+    /// Phrases with which people ask for it, as `rules::phrase` reads them.
     pub goals: Vec<String>,
     /// For a router: words that decide for its half of Quark.
     #[serde(default)]

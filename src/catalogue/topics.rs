@@ -19,7 +19,7 @@ pub struct Topic {
     pub aliases: Vec<String>,
     /// The answer in one line.
     pub summary: String,
-    /// Phrases with which people ask it, as [`crate::rules::phrase`] reads them.
+    /// Phrases with which people ask it, as `rules::phrase` reads them.
     pub asked: Vec<String>,
     /// The answer by case.
     pub cases: Vec<Case>,

@@ -39,8 +39,8 @@ pub fn backend_of(text: &str) -> Option<Backend> {
     surely(&whole).or_else(|| {
         first_named(
             &whole,
-            &["site-packages/onnx", ".onnx", "onnx.", "quantizelinear"],
-            &["site-packages/torch", "torch.", "llm_ptq", "accelerate/"],
+            &["site-packages/onnx", ".onnx", "onnx.", "quantizelinear", "onnx opset"],
+            &["site-packages/torch", "torch.", "llm_ptq", "accelerate/", "nccl"],
         )
     })
 }

@@ -5,20 +5,28 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-/// The words of a text, in lower case: letters, digits and `_` make a word.
+/// The words of a text, in lower case: letters, digits and `_` make a word, and `Q/DQ` is one.
 pub fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+    text.to_lowercase()
+        .replace("q/dq", "qdq")
+        .replace("quantis", "quantiz")
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty())
-        .map(|word| word.to_lowercase().replace("quantis", "quantiz"))
+        .map(str::to_owned)
         .collect()
 }
 
-/// The words of a text that a phrase finds, in the phrase's order; `None` when one is missing.
+/// The words of a text that a phrase finds, a word of its own for each, in the phrase's order; `None` when
+/// one is missing.
 pub fn found<'a>(phrase: &str, words: &'a [String]) -> Option<Vec<&'a str>> {
+    let mut taken = vec![false; words.len()];
     phrase
         .split_whitespace()
         .map(|part| {
-            words.iter().map(String::as_str).find(|word| part.split('|').any(|p| fits(p, word)))
+            let fit = |word: &str| part.split('|').any(|pattern| fits(pattern, word));
+            let at = (0..words.len()).find(|at| !taken[*at] && fit(&words[*at]))?;
+            taken[at] = true;
+            Some(words[at].as_str())
         })
         .collect()
 }
@@ -50,6 +58,8 @@ mod tests {
         };
         check("choos* preset|method", "a Preset to choose", Some(&["choose", "preset"]));
         check("choos* preset|method", "choose one", None);
+        check("fp8|int4 or fp8|int4", "FP8 or better", None);
+        check("qdq", "the Q/DQ nodes", Some(&["qdq"]));
         check("quantize onnx", "Quantise ./m/yolov8n.onnx", Some(&["quantize", "onnx"]));
         check("quantize", "the quantized model", None);
         check("npu_cnn", "enable npu_cnn!", Some(&["npu_cnn"]));

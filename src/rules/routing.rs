@@ -513,18 +513,9 @@ fn which_half(backend: Option<Backend>) -> &'static str {
 }
 
 fn options(ways: &[&Skill]) -> String {
-    let mut text = "Do you want to: ".to_owned();
-    for (letter, way) in ('a'..).zip(ways) {
-        let comma = if letter == 'a' { "" } else { ", " };
-        text.push_str(&format!("{comma}({letter}) {} (`{}`)", first_lower(&way.use_when), way.id));
-    }
-    text.push('?');
-    text
-}
-
-fn first_lower(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    let ways =
+        ('a'..).zip(ways).map(|(letter, way)| format!("({letter}) `{}`: {}", way.id, way.summary));
+    format!("Which of these is meant? {}", ways.collect::<Vec<_>>().join("; "))
 }
 
 fn is_question(goal: &str) -> bool {

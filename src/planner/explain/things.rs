@@ -84,7 +84,7 @@ impl Thing {
     pub(super) fn summary(self) -> String {
         match self {
             Self::Decision(row) => row.summary.to_owned(),
-            Self::Rule(rule) => first_line(&rule.documentation()),
+            Self::Rule(rule) => first_sentence(&rule.documentation()),
             Self::Op(op) if op.precisions.is_empty() => {
                 "The NPU runs it at no precision".to_owned()
             }
@@ -162,9 +162,18 @@ impl Thing {
     }
 }
 
-fn first_line(documentation: &str) -> String {
-    let mut lines = documentation.lines().map(|line| line.trim_start_matches('#').trim());
-    lines.find(|line| !line.is_empty()).unwrap_or_default().trim_end_matches('.').to_owned()
+/// The first sentence under its first heading.
+fn first_sentence(documentation: &str) -> String {
+    let mut paragraph = documentation
+        .lines()
+        .skip_while(|line| line.is_empty() || line.starts_with('#'))
+        .take_while(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ");
+    if let Some(end) = paragraph.find(". ") {
+        paragraph.truncate(end);
+    }
+    paragraph.trim_end_matches('.').to_owned()
 }
 
 /// Everything, the kinds that people mean first before the others.

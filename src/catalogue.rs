@@ -1,4 +1,5 @@
-//! What Quark offers, per release: presets, calibration methods, algorithms, options, targets, devices.
+//! What Quark offers, per release: presets, calibration methods, algorithms, options, targets, devices, and
+//! the skills and known errors around it.
 //!
 //! The facts are JSON under `catalogue/data/`, one file a kind and one object an entry, embedded in the
 //! binary and parsed once, when first asked for. Every entry names its source. An entry states facts and
@@ -12,8 +13,11 @@ pub mod methods;
 pub mod npu_ops;
 pub mod options;
 pub mod presets;
+pub mod recoveries;
 pub mod releases;
+pub mod skills;
 pub mod targets;
+pub mod topics;
 
 use std::sync::OnceLock;
 
@@ -23,7 +27,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     catalogue::{
         algorithms::Algorithm, devices::Device, methods::Method, npu_ops::NpuOp,
-        options::ExtraOption, presets::Preset, releases::Release, targets::Target,
+        options::ExtraOption, presets::Preset, recoveries::Recovery, releases::Release,
+        skills::Skill, targets::Target, topics::Topic,
     },
     vocab::ReleaseId,
 };
@@ -172,6 +177,18 @@ impl Catalogue {
     kind!(
         /// Which ONNX ops the Ryzen AI NPU runs at which precision.
         npu_ops, NpuOp, "npu_ops.json"
+    );
+    kind!(
+        /// Skills that work is handed to.
+        skills, Skill, "skills.json"
+    );
+    kind!(
+        /// Known errors.
+        recoveries, Recovery, "recoveries.json"
+    );
+    kind!(
+        /// Questions that people ask before they know a name.
+        topics, Topic, "topics.json"
     );
 
     /// The newest release.

@@ -89,6 +89,10 @@ id!(
     SkillId
 );
 id!(
+    /// A known error, for example `reader-required`.
+    RecoveryId
+);
+id!(
     /// A rule of the planner, for example `npu-cnn-power-of-two`; the reason code in a plan.
     RuleId
 );

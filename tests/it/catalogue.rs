@@ -34,6 +34,9 @@ fn catalogue_is_sound() {
     entries(CATALOGUE.targets(), "target", &mut found);
     entries(CATALOGUE.devices(), "device", &mut found);
     entries(CATALOGUE.npu_ops(), "op", &mut found);
+    entries(CATALOGUE.skills(), "skill", &mut found);
+    entries(CATALOGUE.recoveries(), "recovery", &mut found);
+    entries(CATALOGUE.topics(), "topic", &mut found);
     for preset in CATALOGUE.presets().all() {
         preset_references(preset, &mut found);
         preset_flags(preset, &mut found);

@@ -9,10 +9,13 @@
 )]
 
 mod catalogue;
+mod explain;
 mod intake;
 mod layering;
 mod mcp;
 mod onnx_fixtures;
+mod route;
+mod route_errors;
 mod rules;
 mod schemas;
 mod sessions;

@@ -16,6 +16,7 @@ pub mod globs;
 pub mod methods;
 pub mod npu_ops;
 pub mod options;
+pub mod prequantized;
 pub mod presets;
 pub mod releases;
 pub mod schemes;
@@ -31,8 +32,9 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::{
     catalogue::{
         algorithms::Algorithm, devices::Device, engines::Engine, entry_points::EntryPoint,
-        families::Family, methods::Method, npu_ops::NpuOp, options::ExtraOption, presets::Preset,
-        releases::Release, schemes::Scheme, targets::Target, torch_algorithms::TorchAlgorithm,
+        families::Family, methods::Method, npu_ops::NpuOp, options::ExtraOption,
+        prequantized::Prequantized, presets::Preset, releases::Release, schemes::Scheme,
+        targets::Target, torch_algorithms::TorchAlgorithm,
     },
     vocab::{FamilyId, ReleaseId},
 };
@@ -201,6 +203,10 @@ impl Catalogue {
     kind!(
         /// Programs that run an exported Torch model.
         engines, Engine, "engines.json"
+    );
+    kind!(
+        /// Checkpoints that are quantized already, by their `quant_method`.
+        prequantized, Prequantized, "prequantized.json"
     );
 
     /// The Torch algorithms that have a built-in config for a model family in `release`.

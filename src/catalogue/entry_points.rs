@@ -85,6 +85,14 @@ pub struct Flag {
     pub note: Option<String>,
 }
 
+impl Flag {
+    /// The choices that do not fail later; empty when any value is taken.
+    pub fn usable_choices(&self) -> impl Iterator<Item = &str> {
+        let fails = |choice: &String| self.failing.iter().any(|failing| failing.value == *choice);
+        self.choices.iter().filter(move |choice| !fails(choice)).map(String::as_str)
+    }
+}
+
 /// What values a flag takes.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

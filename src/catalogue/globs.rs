@@ -90,63 +90,53 @@ fn tokens(pattern: &str) -> Vec<Token> {
 
 /// The set that begins after a bracket, and how many characters it takes with its end.
 fn set(rest: &[char]) -> Option<(Token, usize)> {
-    let outside = rest.first() == Some(&'!');
-    let first = usize::from(outside);
+    let first = usize::from(rest.first() == Some(&'!'));
     // A closing bracket in the first place is one of the set.
     let from = first + usize::from(rest.get(first) == Some(&']'));
     let end = from + rest.get(from..)?.iter().position(|c| *c == ']')?;
-    let ranges = ranges(&rest[first..end]);
-    Some((Token::Set { outside, ranges }, end + 1))
+    Some((members(&rest[..end], first), end + 1))
 }
 
-/// The ranges of a set, cut at hyphens as Python cuts it.
-fn ranges(members: &[char]) -> Vec<(char, char)> {
-    let hyphens = |from: usize| {
-        members.iter().enumerate().skip(from).find(|(_, c)| **c == '-').map(|(at, _)| at)
-    };
+/// What a set holds, from its text and the place of its first member, cut at hyphens as Python cuts it.
+fn members(text: &[char], first: usize) -> Token {
     let mut chunks: Vec<Vec<char>> = Vec::new();
     let mut from = 0;
-    // Neither the first character nor one right after a range can be a hyphen of its own range.
-    let mut look = 1;
-    while let Some(at) = hyphens(look) {
-        chunks.push(members[from..at].to_vec());
+    // Neither the first member nor one right after a range can be a hyphen of its own range.
+    let mut look = first + 1;
+    while let Some(at) = (look..text.len()).find(|at| text[*at] == '-') {
+        chunks.push(text[from..at].to_vec());
         from = at + 1;
         look = at + 3;
     }
-    let last = &members[from.min(members.len())..];
-    if last.is_empty() {
+    match chunks.last_mut() {
         // A hyphen at the end is one of the set.
-        match chunks.last_mut() {
-            Some(chunk) => chunk.push('-'),
-            None => return Vec::new(),
-        }
-    } else {
-        chunks.push(last.to_vec());
+        Some(chunk) if from == text.len() => chunk.push('-'),
+        _ => chunks.push(text[from..].to_vec()),
     }
     // A range that runs backwards is empty, and takes its ends with it.
-    let mut at = chunks.len() - 1;
-    while at > 0 {
-        let (left, right) = (chunks[at - 1].last().copied(), chunks[at].first().copied());
-        if left > right {
+    for at in (1..chunks.len()).rev() {
+        if chunks[at - 1].last() > chunks[at].first() {
             let right = chunks.remove(at);
             chunks[at - 1].pop();
             chunks[at - 1].extend(right.iter().skip(1));
         }
-        at -= 1;
     }
-    let mut found: Vec<(char, char)> = Vec::new();
+    // Python looks for the mark of a set turned round only now, so one may have come to the front.
+    let outside = chunks[0].first() == Some(&'!');
+    if outside {
+        chunks[0].remove(0);
+    }
+    let mut ranges: Vec<(char, char)> = Vec::new();
     for (index, chunk) in chunks.iter().enumerate() {
         let mut singles = chunk.as_slice();
-        if index > 0 {
-            // The range between the end of the chunk before and the begin of this one.
-            let low = found.pop().map(|(low, _)| low);
-            if let (Some(low), Some((high, rest))) = (low, singles.split_first()) {
-                found.push((low, *high));
-                // The end of a range cannot begin another one unless something stands between.
-                singles = rest;
-            }
+        // Between two chunks stands a range, from the end of the one to the begin of the other.
+        if index > 0
+            && let (Some((low, _)), Some((high, rest))) = (ranges.pop(), singles.split_first())
+        {
+            ranges.push((low, *high));
+            singles = rest;
         }
-        found.extend(singles.iter().map(|c| (*c, *c)));
+        ranges.extend(singles.iter().map(|c| (*c, *c)));
     }
-    found
+    Token::Set { outside, ranges }
 }

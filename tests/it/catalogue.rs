@@ -40,6 +40,7 @@ fn catalogue_is_sound() {
     entries(CATALOGUE.families(), "family", &mut found);
     entries(CATALOGUE.entry_points(), "entry point", &mut found);
     entries(CATALOGUE.engines(), "engine", &mut found);
+    entries(CATALOGUE.prequantized(), "quantized checkpoint", &mut found);
     for preset in CATALOGUE.presets().all() {
         preset_references(preset, &mut found);
         preset_flags(preset, &mut found);

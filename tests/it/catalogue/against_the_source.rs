@@ -196,10 +196,8 @@ fn schemes_are_those_of_the_library() {
         let exported = theirs["export_real_quantized"] == "ok";
         same("export", &Value::from(scheme.export_error.is_none()), &Value::from(exported));
         same("cosine", &ours["cosine"], &theirs["measured"]["0.13_tiny_llama_cpu"]["cosine"]);
-        let uneven = match theirs["divisibility"]["rule"].as_str() {
-            Some(rule) => Some(rule.contains("ValueError")),
-            None => None,
-        };
+        let uneven =
+            theirs["divisibility"]["rule"].as_str().map(|rule| rule.contains("ValueError"));
         if let Some(fails) = uneven {
             let ours = scheme.uneven_group == quantplan::catalogue::schemes::UnevenGroup::Error;
             same("uneven groups", &Value::from(ours), &Value::from(fails));

@@ -9,6 +9,7 @@ use quantplan::{
         entry_points::{EntryPoint, FlagValue},
         families::Family,
         globs,
+        prequantized::Recovery,
         schemes::{
             CustomMode, FileToFile, Fit, Granularity, Loads, Scheme, SchemeFamily, TensorScheme,
             UnevenGroup,
@@ -117,6 +118,30 @@ fn a_device_runs_a_scheme_natively_emulated_or_not_at_all() {
 }
 
 #[test]
+fn the_kv_cache_takes_fp8_only_whatever_the_parser_says() {
+    for entry_point in CATALOGUE.entry_points().all() {
+        let flag = entry_point.flag_for("kv_cache_scheme").expect("a flag for the KV cache");
+        assert_eq!(flag.usable_choices().collect::<Vec<_>>(), ["fp8"], "{}", entry_point.id());
+    }
+    let cli = CATALOGUE.entry_points().get("quark-cli torch-llm-ptq").expect("the command");
+    assert_eq!(cli.flag("--kv_cache_quant_scheme").map(|flag| flag.choices.len()), Some(12));
+    assert!(cli.flag("--min_kv_scale").is_none());
+}
+
+#[test]
+fn a_quantized_checkpoint_is_recovered_by_some_flows_only() {
+    let check = |method: &str, in_memory: Recovery, file_to_file: Recovery| {
+        let found = CATALOGUE.prequantized().find(method).expect("a known method");
+        assert_eq!((found.in_memory, found.file_to_file), (in_memory, file_to_file), "`{method}`");
+    };
+    check("fp8", Recovery::Recovers, Recovery::Recovers);
+    check("compressed-tensors", Recovery::Recovers, Recovery::Recovers);
+    check("mxfp4", Recovery::Recovers, Recovery::TakesAsTheyAre);
+    check("awq", Recovery::NotRecovered, Recovery::TakesAsTheyAre);
+    check("quark", Recovery::NotRecovered, Recovery::TakesAsTheyAre);
+}
+
+#[test]
 fn bytes_of_a_layer_are_those_of_the_checkpoints_that_quark_wrote() {
     // Exports of amd-quark 0.13 (a tiny Llama, real_quantized, packed `reorder`), sums over the headers.
     let mut seen = BTreeSet::new();
@@ -179,6 +204,20 @@ pub(super) fn sound(found: &mut Defects) {
     }
     for engine in CATALOGUE.engines().all() {
         engine_is_sound(engine, found);
+    }
+    for method in CATALOGUE.prequantized().all() {
+        let id = method.id();
+        found.check(
+            method.in_memory_since.is_some() == (method.in_memory == Recovery::Recovers),
+            id,
+            "is recovered in no release, or in some although it is not",
+        );
+        lifetime(id, method.in_memory_since.as_ref(), None, found);
+        found.check(
+            method.families.iter().all(|name| CATALOGUE.families().get(name.as_str()).is_some()),
+            id,
+            "is recovered for an unknown family",
+        );
     }
     for device in CATALOGUE.devices().all() {
         for product in &device.products {

@@ -30,7 +30,7 @@
 //! | words | [`vocab`] |
 //! | data | [`facts`], [`intent`], [`catalogue`], [`plan`] |
 //! | pure | [`rules`], [`session`], [`render`] |
-//! | edges | [`intake`], [`store`], [`emit`] |
+//! | edges | [`intake`], [`probe`], [`store`], [`emit`] |
 //! | use cases | [`planner`], [`schema`] |
 //! | faces | [`cli`] |
 
@@ -42,6 +42,7 @@ pub mod intake;
 pub mod intent;
 pub mod plan;
 pub mod planner;
+pub mod probe;
 pub mod render;
 pub mod rules;
 pub mod schema;

@@ -8,6 +8,7 @@ pub mod artefacts;
 pub mod confirm;
 pub mod error;
 pub mod explain;
+pub mod probe;
 pub mod propose;
 pub mod route;
 pub mod sessions;

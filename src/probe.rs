@@ -164,7 +164,8 @@ pub fn read(root: &Root) -> Probe {
     hardware.accelerator = Some(accelerator.to_owned());
     summarize(&mut hardware, accelerator);
     notes.extend(reasons);
-    if accelerator == "nvidia-cuda" && hardware.memory_gb.is_none() {
+    let shared = hardware.gpus.iter().any(|gpu| gpu.integrated == Some(true));
+    if accelerator == "nvidia-cuda" && hardware.memory_gb.is_none() && !shared {
         notes.push(Note::new(
             "no file tells how much memory the NVIDIA GPU has",
             Some("run `nvidia-smi --query-gpu=memory.total --format=csv`"),

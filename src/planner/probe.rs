@@ -128,8 +128,9 @@ fn name_architectures(context: &mut EnvContext) {
         gpu.arch = gpu.name.as_deref().and_then(architecture);
     }
     if hardware.gpu_arch.is_none() {
-        let known = |gpu: &&Gpu| gpu.usable && gpu.name == hardware.gpu_model;
-        hardware.gpu_arch = hardware.gpus.iter().find(known).and_then(|gpu| gpu.arch.clone());
+        let mut used = hardware.gpus.iter().filter(|gpu| gpu.usable);
+        hardware.gpu_arch =
+            used.find(|gpu| gpu.name == hardware.gpu_model).and_then(|gpu| gpu.arch.clone());
     }
 }
 

@@ -2,7 +2,10 @@
 //! a CPU, and what contradicts itself stays `unknown`.
 
 use crate::{
-    facts::{Hardware, machine::Gpu},
+    facts::{
+        Hardware,
+        machine::{Gpu, Toolkit},
+    },
     probe::{Note, devices::Devices},
 };
 
@@ -44,20 +47,19 @@ pub fn decide(
     }
     let mut notes = Vec::new();
     for side in &sides {
-        let there: Vec<&Gpu> =
-            hardware.gpus.iter().filter(|gpu| gpu.vendor == side.vendor).collect();
-        if !there.is_empty() {
-            let message = format!(
-                "{}, but programs cannot use it as it is: {}",
+        let there: Vec<&Gpu> = of(hardware, side.vendor).collect();
+        let message = if !there.is_empty() {
+            format!(
+                "{} cannot be used as it is: {}",
                 names(side.maker, &there),
                 blocked(side, &there)
-            );
-            notes.push(Note::new(message, Some(side.check)));
+            )
         } else if side.speaks() {
-            let message =
-                format!("{}, but no {} GPU can be seen", side.evidence.join(" and "), side.maker);
-            notes.push(Note::new(message, Some(side.check)));
-        }
+            format!("{}, but no {} GPU can be seen", side.evidence.join(" and "), side.maker)
+        } else {
+            continue;
+        };
+        notes.push(Note::new(message, Some(side.check)));
     }
     if !notes.is_empty() {
         return ("unknown", notes);
@@ -127,7 +129,7 @@ fn of<'a>(hardware: &'a Hardware, vendor: &'static str) -> impl Iterator<Item = 
     hardware.gpus.iter().filter(move |gpu| gpu.vendor == vendor)
 }
 
-fn installed(name: &str, toolkits: &[crate::facts::machine::Toolkit]) -> Option<String> {
+fn installed(name: &str, toolkits: &[Toolkit]) -> Option<String> {
     let toolkit = toolkits.first()?;
     let version = toolkit.version.as_deref().unwrap_or_default();
     Some(format!("{name} {version} in `{}`", toolkit.path))

@@ -168,7 +168,8 @@ pub(super) fn custom_ops(
         look(folder.join("lib"), true);
         look(folder, true);
     }
-    for folder in extension_folders(tree, found, env) {
+    let tag = torch.and_then(|torch| torch.accelerator.as_deref());
+    for folder in extension_folders(tree, found, tag, env) {
         look(folder.join("custom_ops"), false);
         look(folder.join("quark_custom_ops_stable_abi"), false);
     }
@@ -176,8 +177,14 @@ pub(super) fn custom_ops(
 }
 
 /// Where PyTorch keeps what it compiles: the folder in `TORCH_EXTENSIONS_DIR`, or one in the cache for each
-/// version of Python and build of PyTorch.
-fn extension_folders(tree: &Tree, found: &Found, env: &BTreeMap<String, String>) -> Vec<PathBuf> {
+/// version of Python and of CUDA, such as `py312_cu128`. Builds for ROCm share `py312_cpu` with those for the
+/// CPU.
+fn extension_folders(
+    tree: &Tree,
+    found: &Found,
+    tag: Option<&str>,
+    env: &BTreeMap<String, String>,
+) -> Vec<PathBuf> {
     if let Some(folder) = env.get("TORCH_EXTENSIONS_DIR") {
         return vec![PathBuf::from(folder)];
     }
@@ -188,8 +195,16 @@ fn extension_folders(tree: &Tree, found: &Found, env: &BTreeMap<String, String>)
     };
     let base = cache.join("torch_extensions");
     let python = format!("py{}_", minor_of(version).replace('.', ""));
-    let names = tree.names(&base).into_iter().filter(|name| name.starts_with(&python));
-    names.map(|name| base.join(name)).collect()
+    let fits = |build: &str| match tag {
+        Some(tag) if tag.starts_with("cu") => build == tag,
+        Some(_) => !build.starts_with("cu"),
+        None => true,
+    };
+    let names = tree.names(&base).into_iter();
+    names
+        .filter(|name| name.strip_prefix(&python).is_some_and(fits))
+        .map(|name| base.join(name))
+        .collect()
 }
 
 fn is_library(name: &str) -> bool {

@@ -6,5 +6,7 @@ mod catalogue;
 mod intake;
 mod layering;
 mod onnx_fixtures;
+#[cfg(unix)]
+mod probe;
 mod schemas;
 mod sessions;

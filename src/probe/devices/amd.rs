@@ -75,7 +75,8 @@ pub fn gpus(tree: &Tree, functions: &[Function]) -> Vec<Gpu> {
                 .or_else(|| known_name(device?)),
             arch,
             pci_id: device.map(|device| format!("{AMD_GPUS:04x}:{device:04x}")),
-            memory_gb: (bytes > 0).then(|| gibibytes(bytes)),
+            // One that is integrated works in main memory; its own is a small part for the screen.
+            memory_gb: (bytes > 0 && integrated != Some(true)).then(|| gibibytes(bytes)),
             integrated,
             usable,
             count: 1,

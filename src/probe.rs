@@ -141,17 +141,13 @@ pub fn read(root: &Root) -> Probe {
     environment.compilers = toolkits::compilers(&tree, &root.path);
 
     let cpu = system::cpu(&tree);
-    let mut devices = devices::read(&tree, cpu.as_ref().and_then(|cpu| cpu.model.as_deref()));
+    let (found, sight) = devices::read(&tree, cpu.as_ref().and_then(|cpu| cpu.model.as_deref()));
     let mut hardware = Hardware {
-        gpus: std::mem::take(&mut devices.gpus),
-        npu: devices.npu.take(),
-        drivers: std::mem::take(&mut devices.drivers),
-        board: devices.board.take(),
         cuda_toolkits: toolkits::cuda(&tree, &root.env),
         rocm_toolkits: toolkits::rocm(&tree, &root.env),
         system_memory_gb: system::memory(&tree),
         cpu,
-        ..Hardware::default()
+        ..found
     };
     if let Some(npu) = &mut hardware.npu {
         let prefix = environment.interpreter.as_ref().map(|found| found.prefix.as_str());
@@ -160,7 +156,7 @@ pub fn read(root: &Root) -> Probe {
         notes.extend(npu_notes(npu));
     }
     let torch = environment.packages.get("torch").and_then(|torch| torch.accelerator.as_deref());
-    let (accelerator, reasons) = accelerator::decide(&hardware, &devices, torch);
+    let (accelerator, reasons) = accelerator::decide(&hardware, sight, torch);
     hardware.accelerator = Some(accelerator.to_owned());
     summarize(&mut hardware, accelerator);
     notes.extend(reasons);

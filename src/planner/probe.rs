@@ -190,6 +190,12 @@ fn mismatches(context: &EnvContext) -> Vec<Mismatch> {
         note("onnxruntime", Some(&all), "one build of ONNX Runtime alone", "quark-onnx-install");
     }
     let accelerator = context.hardware.accelerator.as_deref().unwrap_or_default();
+    for (runtime, other) in [("onnxruntime-gpu", "amd-rocm"), ("onnxruntime-rocm", "nvidia-cuda")] {
+        if accelerator == other && runtimes.contains(&runtime) {
+            let needed = format!("a build for {accelerator}");
+            note(runtime, version(runtime), &needed, "quark-onnx-install");
+        }
+    }
     if let Some(torch) = environment.packages.get("torch")
         && let (Some(tag), Some(family)) = (&torch.accelerator, torch_family(accelerator))
         && !tag.starts_with(family)
@@ -271,6 +277,7 @@ mod tests {
                 ("transformers", Some("4.57.1"), "quark-install"),
                 ("onnxruntime", Some("1.20.1"), "quark-onnx-install"),
                 ("onnxruntime", Some("onnxruntime, onnxruntime-gpu"), "quark-onnx-install"),
+                ("onnxruntime-gpu", Some("1.28.0"), "quark-onnx-install"),
                 ("torch", Some("2.9.1"), "quark-torch-install"),
             ],
         );

@@ -6,7 +6,7 @@ use crate::{
         Hardware,
         machine::{Gpu, Toolkit},
     },
-    probe::{Note, devices::Devices},
+    probe::{Note, devices::Sight},
 };
 
 /// One family of GPUs and what speaks for it.
@@ -24,12 +24,8 @@ struct Side {
 /// Decides, and says why where it is not plain.
 ///
 /// `torch` is what the installed PyTorch was built for.
-pub fn decide(
-    hardware: &Hardware,
-    devices: &Devices,
-    torch: Option<&str>,
-) -> (&'static str, Vec<Note>) {
-    let sides = [amd(hardware, torch), nvidia(hardware, devices)];
+pub fn decide(hardware: &Hardware, sight: Sight, torch: Option<&str>) -> (&'static str, Vec<Note>) {
+    let sides = [amd(hardware, torch), nvidia(hardware, sight)];
     let [amd, nvidia] = &sides;
     if amd.speaks() && nvidia.speaks() {
         let message = format!(
@@ -64,11 +60,11 @@ pub fn decide(
     if !notes.is_empty() {
         return ("unknown", notes);
     }
-    if devices.lent_by_windows {
+    if sight.lent_by_windows {
         let message = "this is the Windows Subsystem for Linux with the GPUs of Windows, which do not tell what they are";
         return ("unknown", vec![Note::new(message, Some("ask the user which GPU the PC has"))]);
     }
-    if devices.bus_listed {
+    if sight.bus_listed {
         return ("cpu", Vec::new());
     }
     let message = "the PCI bus cannot be listed, so a GPU that is there would not be seen";
@@ -105,12 +101,12 @@ fn amd(hardware: &Hardware, torch: Option<&str>) -> Side {
     }
 }
 
-fn nvidia(hardware: &Hardware, devices: &Devices) -> Side {
+fn nvidia(hardware: &Hardware, sight: Sight) -> Side {
     let usable: Vec<&Gpu> = of(hardware, "nvidia").filter(|gpu| gpu.usable).collect();
     let mut evidence = Vec::new();
     if !usable.is_empty() {
         evidence.push(names("NVIDIA", &usable));
-    } else if devices.cuda_from_windows {
+    } else if sight.cuda_from_windows {
         evidence.push("the CUDA driver of Windows".to_owned());
     }
     evidence.extend(installed("CUDA", &hardware.cuda_toolkits));
@@ -120,7 +116,7 @@ fn nvidia(hardware: &Hardware, devices: &Devices) -> Side {
         toolkit: "CUDA",
         vendor: "nvidia",
         check: "run `nvidia-smi` where the GPU can be used, or ask the user",
-        usable: !usable.is_empty() || devices.cuda_from_windows,
+        usable: !usable.is_empty() || sight.cuda_from_windows,
         evidence,
     }
 }

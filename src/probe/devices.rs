@@ -4,10 +4,8 @@ mod amd;
 mod npu;
 mod nvidia;
 
-use std::collections::BTreeMap;
-
 use crate::{
-    facts::machine::{Gpu, Npu},
+    facts::{Hardware, machine::Gpu},
     probe::tree::Tree,
 };
 
@@ -16,17 +14,9 @@ const AMD_GPUS: u16 = 0x1002;
 const AMD: u16 = 0x1022;
 const NVIDIA: u16 = 0x10de;
 
-/// The devices of a machine.
-#[derive(Debug, Default)]
-pub struct Devices {
-    /// GPUs of AMD and NVIDIA, one entry a kind.
-    pub gpus: Vec<Gpu>,
-    /// The Ryzen AI NPU.
-    pub npu: Option<Npu>,
-    /// Drivers that are loaded.
-    pub drivers: BTreeMap<String, Option<String>>,
-    /// Name of the board.
-    pub board: Option<String>,
+/// How far the devices can be seen.
+#[derive(Debug, Clone, Copy)]
+pub struct Sight {
     /// Whether the PCI bus could be listed, so that a device that is not there can be told from one that
     /// cannot be seen.
     pub bus_listed: bool,
@@ -36,26 +26,30 @@ pub struct Devices {
     pub cuda_from_windows: bool,
 }
 
-/// Finds them.
-pub fn read(tree: &Tree, cpu_model: Option<&str>) -> Devices {
+/// Finds GPUs and NPU with their drivers.
+pub fn read(tree: &Tree, cpu_model: Option<&str>) -> (Hardware, Sight) {
     let bus = bus(tree);
-    let mut devices = Devices { bus_listed: bus.is_some(), ..Devices::default() };
+    let lent_by_windows = tree.exists("/dev/dxg");
+    let sight = Sight {
+        bus_listed: bus.is_some(),
+        lent_by_windows,
+        cuda_from_windows: lent_by_windows && tree.exists("/usr/lib/wsl/lib/libcuda.so.1"),
+    };
     let functions = bus.unwrap_or_default();
+    let mut hardware =
+        Hardware { board: tree.line("/proc/device-tree/model"), ..Hardware::default() };
     for module in ["amdgpu", "amdxdna", "nvidia"] {
         let folder = format!("/sys/module/{module}");
         if tree.exists(&folder) {
-            devices.drivers.insert(module.to_owned(), tree.line(format!("{folder}/version")));
+            hardware.drivers.insert(module.to_owned(), tree.line(format!("{folder}/version")));
         }
     }
-    devices.board = tree.line("/proc/device-tree/model");
     let mut gpus = amd::gpus(tree, &functions);
-    gpus.extend(nvidia::gpus(tree, &functions, &mut devices));
-    devices.gpus = grouped(gpus);
-    devices.npu = npu::read(tree, &functions, cpu_model, devices.drivers.contains_key("amdxdna"));
-    devices.lent_by_windows = tree.exists("/dev/dxg");
-    devices.cuda_from_windows =
-        devices.lent_by_windows && tree.exists("/usr/lib/wsl/lib/libcuda.so.1");
-    devices
+    gpus.extend(nvidia::gpus(tree, &functions, &mut hardware));
+    hardware.gpus = grouped(gpus);
+    let driver = hardware.drivers.contains_key("amdxdna");
+    hardware.npu = npu::read(tree, &functions, cpu_model, driver);
+    (hardware, sight)
 }
 
 /// A function of a PCI device that computes or shows.

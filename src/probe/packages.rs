@@ -69,12 +69,10 @@ pub(super) fn installed(tree: &Tree, folders: &[PathBuf]) -> BTreeMap<String, Pa
 
 /// Whether a package is a build of ONNX Runtime; only one of them may be installed.
 pub fn is_onnxruntime(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix("onnxruntime") else { return false };
-    rest.is_empty()
-        || rest.starts_with('-')
-            && !["-extensions", "-genai", "-tools", "-training-api"]
-                .iter()
-                .any(|other| rest.starts_with(other))
+    name.strip_prefix("onnxruntime").is_some_and(|rest| {
+        let beside = rest.starts_with("-extensions") || rest.starts_with("-genai");
+        rest.is_empty() || rest.starts_with('-') && !beside
+    })
 }
 
 /// A name as PyPI compares names.
@@ -105,8 +103,8 @@ fn torch_build(tree: &Tree, folders: &[PathBuf], torch: &mut Package) {
         text.lines().find_map(|line| {
             let rest = line.strip_prefix(name)?;
             let (kind, value) = rest.split_once('=')?;
-            // `cuda: Optional[str] = '12.8'`; `cuda_version = …` is another name.
-            let same = kind.trim().is_empty() || kind.starts_with(':') || kind.starts_with(' ');
+            // `cuda: Optional[str] = '12.8'`, but not `cuda_version = …`.
+            let same = kind.trim().is_empty() || kind.starts_with(':');
             let value = value.trim().trim_matches(['\'', '"']);
             (same && !value.is_empty() && value != "None").then(|| value.to_owned())
         })

@@ -55,7 +55,7 @@ fn interpreter(tree: &Tree, root: &Root, place: &Path) -> Option<Found> {
     if !tree.is_file(place) {
         return None;
     }
-    let place = shimmed(tree, root, place).unwrap_or_else(|| place.to_path_buf());
+    let place = started(tree, root, place)?;
     let folder = place.parent()?;
     let real = tree.resolve(&place)?;
     // Like Python itself, which looks beside the link and not beside what it points to.
@@ -92,13 +92,14 @@ fn interpreter(tree: &Tree, root: &Root, place: &Path) -> Option<Found> {
     Some(Found { interpreter, site_packages })
 }
 
-/// What a shim of pyenv starts: `<root>/shims/python3` → `<root>/versions/<version>/bin/python3`.
-fn shimmed(tree: &Tree, root: &Root, place: &Path) -> Option<PathBuf> {
-    let shims = place.parent()?;
-    if shims.file_name()? != "shims" {
-        return None;
+/// What a program starts: itself, or for a shim of pyenv, `<root>/shims/python3`, the interpreter
+/// `<root>/versions/<version>/bin/python3`.
+fn started(tree: &Tree, root: &Root, place: &Path) -> Option<PathBuf> {
+    let folder = place.parent()?;
+    if !folder.ends_with("shims") {
+        return Some(place.to_path_buf());
     }
-    let pyenv = shims.parent()?;
+    let pyenv = folder.parent()?;
     let version = match root.env.get("PYENV_VERSION") {
         Some(version) => version.split(':').next()?.to_owned(),
         None => tree.line(pyenv.join("version"))?,

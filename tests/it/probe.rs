@@ -270,7 +270,5 @@ fn this_machine_is_read_in_thirty_milliseconds() {
             time
         })
         .collect();
-    let best = times.first().unwrap();
-    println!("best {best:?}, worst {:?}", times.last().unwrap());
-    assert!(*best <= Duration::from_millis(30), "{best:?}");
+    assert!(times.first() <= Some(&Duration::from_millis(30)), "{times:?}");
 }

@@ -1,9 +1,9 @@
 //! NVIDIA GPUs: what the driver says of each, the PCI bus for those it does not have, and Jetson boards.
 
 use crate::{
-    facts::machine::Gpu,
+    facts::{Hardware, machine::Gpu},
     probe::{
-        devices::{Devices, Function, NVIDIA},
+        devices::{Function, NVIDIA},
         tree::Tree,
     },
 };
@@ -19,10 +19,10 @@ const TEGRA: &[(&str, &str)] = &[
 ];
 
 /// Every NVIDIA GPU, one entry each; notes the driver.
-pub fn gpus(tree: &Tree, functions: &[Function], devices: &mut Devices) -> Vec<Gpu> {
+pub fn gpus(tree: &Tree, functions: &[Function], hardware: &mut Hardware) -> Vec<Gpu> {
     let version = tree.line(format!("{DRIVER}/version")).and_then(|line| driver_version(&line));
     if let Some(version) = version {
-        devices.drivers.insert("nvidia".to_owned(), Some(version));
+        hardware.drivers.insert("nvidia".to_owned(), Some(version));
     }
     let nodes = tree.names("/dev");
     // A container sees `/proc` of its host, but uses a GPU through these files only.
@@ -58,12 +58,12 @@ pub fn gpus(tree: &Tree, functions: &[Function], devices: &mut Devices) -> Vec<G
         count: 1,
         ..Gpu::default()
     }));
-    gpus.extend(jetson(tree, devices, &nodes));
+    gpus.extend(jetson(tree, hardware, &nodes));
     gpus
 }
 
 /// The GPU of a Jetson, which is on no bus.
-fn jetson(tree: &Tree, devices: &mut Devices, nodes: &[String]) -> Option<Gpu> {
+fn jetson(tree: &Tree, hardware: &mut Hardware, nodes: &[String]) -> Option<Gpu> {
     let compatible = tree.text("/proc/device-tree/compatible").unwrap_or_default();
     let processor = compatible.split('\0').find(|name| name.starts_with("nvidia,tegra"));
     let release = tree.line("/etc/nv_tegra_release").and_then(|line| l4t_version(&line));
@@ -71,13 +71,13 @@ fn jetson(tree: &Tree, devices: &mut Devices, nodes: &[String]) -> Option<Gpu> {
         return None;
     }
     if let Some(release) = release {
-        devices.drivers.insert("l4t".to_owned(), Some(release));
+        hardware.drivers.insert("l4t".to_owned(), Some(release));
     }
     let arch = TEGRA.iter().find(|(name, _)| Some(*name) == processor).map(|(_, arch)| *arch);
     Some(Gpu {
         vendor: "nvidia".to_owned(),
         arch: arch.map(str::to_owned),
-        name: devices.board.clone(),
+        name: hardware.board.clone(),
         integrated: Some(true),
         usable: nodes.iter().any(|n| n == "nvhost-gpu" || n == "nvgpu" || n == "nvidia0"),
         count: 1,

@@ -160,8 +160,9 @@ pub fn read(root: &Root) -> Probe {
     hardware.accelerator = Some(accelerator.to_owned());
     summarize(&mut hardware, accelerator);
     notes.extend(reasons);
-    let shared = hardware.gpus.iter().any(|gpu| gpu.integrated == Some(true));
-    if accelerator == "nvidia-cuda" && hardware.memory_gb.is_none() && !shared {
+    // A Jetson shares the main memory, which is known.
+    let shared = |gpu: &Gpu| gpu.vendor == "nvidia" && gpu.integrated == Some(true);
+    if accelerator == "nvidia-cuda" && !hardware.gpus.iter().any(shared) {
         notes.push(Note::new(
             "no file tells how much memory the NVIDIA GPU has",
             Some("run `nvidia-smi --query-gpu=memory.total --format=csv`"),
@@ -184,7 +185,11 @@ fn summarize(hardware: &mut Hardware, accelerator: &str) {
         "nvidia-cuda" => gpu.vendor == "nvidia" && gpu.usable,
         _ => true,
     };
-    let gpus: Vec<&Gpu> = hardware.gpus.iter().filter(used).collect();
+    let mut gpus: Vec<&Gpu> = hardware.gpus.iter().filter(used).collect();
+    // Beside a GPU of its own nobody means the one in the processor.
+    if gpus.iter().any(|gpu| gpu.integrated != Some(true)) {
+        gpus.retain(|gpu| gpu.integrated != Some(true));
+    }
     let all = |part: fn(&Gpu) -> Option<&String>| {
         let mut parts: Vec<&str> =
             gpus.iter().filter_map(|gpu| part(gpu)).map(String::as_str).collect();

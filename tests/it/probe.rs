@@ -128,9 +128,11 @@ fn accelerators_follow_the_evidence() {
     let expected = [
         ("bare-vm", "cpu"),
         ("h100-docker", "nvidia-cuda"),
+        ("hawk-point-geforce", "nvidia-cuda"),
         ("hidden-gpu", "unknown"),
         ("jetson-orin", "nvidia-cuda"),
         ("mi300x-server", "amd-rocm"),
+        ("radeon-desktop", "amd-rocm"),
         ("ryzen-ai-krackan", "unknown"),
         ("ryzen-ai-phoenix", "unknown"),
         ("ryzen-ai-strix", "unknown"),

@@ -35,7 +35,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     catalogue::{
-        algorithms::Algorithm, devices::Device, engines::Engine, entry_points::EntryPoint, families::Family, methods::Method, npu_ops::NpuOp, options::ExtraOption, prequantized::Prequantized, presets::Preset, recoveries::Recovery, releases::Release, schemes::Scheme, skills::Skill, targets::Target, topics::Topic, torch_algorithms::TorchAlgorithm,
+        algorithms::Algorithm, devices::Device, engines::Engine, entry_points::EntryPoint,
+        families::Family, methods::Method, npu_ops::NpuOp, options::ExtraOption,
+        prequantized::Prequantized, presets::Preset, recoveries::Recovery, releases::Release,
+        schemes::Scheme, skills::Skill, targets::Target, topics::Topic,
+        torch_algorithms::TorchAlgorithm,
     },
     vocab::{FamilyId, ReleaseId},
 };
@@ -197,6 +201,7 @@ impl Catalogue {
         /// Questions that people ask before they know a name.
         topics, Topic, "topics.json"
     );
+    kind!(
         /// Schemes of Quark-Torch.
         schemes, Scheme, "schemes.json"
     );

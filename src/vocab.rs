@@ -5,6 +5,8 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod versions;
+
 use std::fmt;
 
 use schemars::JsonSchema;

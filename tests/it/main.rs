@@ -14,6 +14,8 @@ mod intake;
 mod layering;
 mod mcp;
 mod onnx_fixtures;
+#[cfg(unix)]
+mod probe;
 mod route;
 mod route_errors;
 mod rules;

@@ -8,3 +8,5 @@ mod layering;
 mod onnx_fixtures;
 mod schemas;
 mod sessions;
+mod torch_fixtures;
+mod torch_intake;

@@ -325,8 +325,10 @@ pub fn has_experts(of: &Map<String, Value>, at: u64) -> Option<bool> {
         let step = number(of, &["moe_layer_freq"]).unwrap_or(1);
         return Some(at >= dense && at.checked_rem(step)? == 0);
     }
-    if let Some(step) = number(of, &["decoder_sparse_step", "interleave_moe_layer_step"]) {
-        let dense = list(of, "mlp_only_layers");
+    let dense = list(of, "mlp_only_layers");
+    let step = number(of, &["decoder_sparse_step", "interleave_moe_layer_step"]);
+    // A list of dense layers alone says that all others have experts.
+    if let Some(step) = step.or(dense.map(|_| 1)) {
         let is_dense = dense.is_some_and(|all| all.iter().any(|one| one.as_u64() == Some(at)));
         return Some(!is_dense && (at + 1).checked_rem(step)? == 0);
     }

@@ -1,6 +1,6 @@
 //! Every place where a model may say that it is quantized already, and what it says there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -112,7 +112,7 @@ fn stated_in(of: &Map<String, Value>, found_in: String) -> ExistingQuantization 
         let weight = all.get("weight")?;
         weight.as_object().or_else(|| weight.as_array()?.last()?.as_object())
     });
-    let algorithm = text(of, &["moe_quant_algo", "quant_algo"]);
+    let algorithm = mixed(of).or_else(|| text(of, &["quant_algo"]));
     let format = algorithm
         .or_else(|| text(of, &["format", "fmt", "bnb_4bit_quant_type", "quant_type", "weights"]))
         .or_else(|| text(quark?, &["dtype"]))
@@ -156,6 +156,15 @@ fn stated_in(of: &Map<String, Value>, found_in: String) -> ExistingQuantization 
             .collect(),
         evidence: BTreeMap::new(),
     }
+}
+
+/// The formats of ModelOpt's mixed precision, which states one for each layer.
+fn mixed(of: &Map<String, Value>) -> Option<String> {
+    let layers = table(of, "quantized_layers")?.values();
+    let formats: BTreeSet<String> =
+        layers.filter_map(|layer| text(layer.as_object()?, &["quant_algo"])).collect();
+    let formats: Vec<String> = formats.into_iter().take(SHOWN).collect();
+    (!formats.is_empty()).then(|| formats.join("+"))
 }
 
 /// The bits in the name of a number format, for example 4 in `NVFP4` and 8 in `e4m3`.

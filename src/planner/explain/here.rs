@@ -80,11 +80,17 @@ fn wished(
     lines: &mut Vec<String>,
 ) -> Result<(), Error> {
     let Some(draft) = draft_with(row, &value, None, reading, lines)? else { return Ok(()) };
+    let open = |id: &str| draft.decision(id).is_some_and(|decision| !decision.set);
     match draft.decision(row) {
         Some(decision) if decision.set => {
             lines.push(format!("`{}` {}", thing.id(), taken(decision, &value)));
         }
-        Some(decision) => lines.push(format!("Not decided: {}", cell(&decision.reason))),
+        Some(_) if matches!(thing, Thing::Preset(_)) && open("deployment_target") => {
+            by_target(row, &value, reading, lines)?;
+        }
+        Some(decision) => {
+            lines.push(format!("`{}` is not decided: {}", thing.id(), cell(&decision.reason)));
+        }
         None => lines.push("No rule decides about it".to_owned()),
     }
     let risks = draft.risks.iter().filter(|risk| risk.message.contains(thing.id()));
@@ -92,10 +98,6 @@ fn wished(
         risks.take(3).map(|r| format!("Risk ({}): {}", r.severity.as_str(), cell(&r.message))),
     );
     expected(&draft.expected, lines);
-    let open = |id: &str| draft.decision(id).is_some_and(|decision| !decision.set);
-    if matches!(thing, Thing::Preset(_)) && open("deployment_target") {
-        by_target(row, &value, reading, lines)?;
-    }
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The whole flow on real models, where `QUANTPLAN_CORPUS` names a folder of them.
+//! The whole flow on real models, where `QUANTPLAN_CORPUS` names a folder with them under `onnx`.
 
 use std::{path::PathBuf, thread};
 
@@ -18,7 +18,7 @@ fn real_models_go_from_file_to_plan_in_every_protocol() {
     thread::scope(|scope| {
         for version in VERSIONS {
             for model in MODELS {
-                let path = corpus.join(model);
+                let path = corpus.join("onnx").join(model);
                 scope.spawn(move || {
                     let world = World::new();
                     let mut client = world.client(version, Person::accepting());

@@ -30,7 +30,7 @@
 //! | words | [`vocab`] |
 //! | data | [`facts`], [`intent`], [`catalogue`], [`plan`] |
 //! | pure | [`estimate`], [`rules`], [`session`], [`render`] |
-//! | edges | [`intake`], [`store`], [`emit`] |
+//! | edges | [`intake`], [`probe`], [`store`], [`emit`] |
 //! | use cases | [`planner`], [`schema`] |
 //! | faces | [`mcp`], [`cli`] |
 
@@ -44,6 +44,7 @@ pub mod intent;
 pub mod mcp;
 pub mod plan;
 pub mod planner;
+pub mod probe;
 pub mod render;
 pub mod rules;
 pub mod schema;

@@ -9,6 +9,7 @@ pub mod browse;
 pub mod confirm;
 pub mod error;
 pub mod explain;
+pub mod probe;
 pub mod propose;
 pub mod route;
 pub mod sessions;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::{Entry, Kind as Entries, releases::Release},
+    catalogue::{Entry, Kind as Entries, devices::DeviceKind, releases::Release},
     intent::{Changes, Intent},
     rules::{
         Context,
@@ -56,6 +56,7 @@ pub const QUESTIONS: &[(&str, &[&str])] = &[
     ("npu_batch", &["keep"]),
     ("npu_device", &[]),
     ("npu_offload", &["keep", "cpu"]),
+    ("opset", &["keep"]),
     ("rotation_config", &[]),
 ];
 
@@ -369,6 +370,7 @@ impl Checker<'_> {
                 "deployment_target" => self.target(answer),
                 "npu_device" => {
                     let device = self.ctx.catalogue.devices().find(answer);
+                    let device = device.filter(|device| device.kind == DeviceKind::Npu);
                     if device.is_none() {
                         self.defects.push(
                             Defect::new(format!("`{answer}` is no NPU generation that is known"))

@@ -11,8 +11,9 @@ use std::{
 use proptest::prelude::*;
 use quantplan::{
     catalogue::{Catalogue, Entry},
+    intake,
     intent::{Accuracy, CalibrationData, Intent},
-    plan::Draft,
+    plan::{Draft, quant_plan},
     rules::{self, Context, Outcome, RULES, request, rows},
     vocab::{DecisionId, QuestionId},
 };
@@ -168,6 +169,93 @@ fn no_scenario_is_forgotten_or_incomplete() {
         let results =
             ["draft.json", "handoff.json", "refused.json"].iter().filter(|name| has(name)).count();
         assert_eq!(results, 1, "{} has one result", folder.display());
+    }
+}
+
+/// The plan that a draft becomes when somebody agrees to it.
+fn assembled(draft: &Draft) -> quant_plan::OnnxPlan {
+    let provenance = json!({
+        "quantplan_version": "0", "catalogue_version": "0", "session_id": "s", "revision": 1,
+        "digest": "sha256:0", "inputs": [],
+        "confirmation": {"channel": "flag", "attended": false, "at": "2026-01-01T00:00:00Z", "digest": "sha256:0"}
+    });
+    quant_plan::assemble(draft, "model_analysis.json", serde_json::from_value(provenance).unwrap())
+        .unwrap()
+}
+
+#[test]
+fn every_confirmable_draft_becomes_a_plan() {
+    let mut confirmable = 0;
+    for (name, case) in Case::all() {
+        let Ok(Outcome::Draft(draft)) = case.plan() else { continue };
+        if draft.is_confirmable() {
+            confirmable += 1;
+            let plan = assembled(&draft);
+            assert!(!plan.requires_confirmation, "{name}");
+        }
+    }
+    assert!(confirmable > 20);
+}
+
+#[test]
+fn real_models_are_planned_for_every_target() {
+    let Some(corpus) = std::env::var_os("QUANTPLAN_CORPUS") else {
+        eprintln!("skipped: QUANTPLAN_CORPUS is not set");
+        return;
+    };
+    let mut files: Vec<_> = fs::read_dir(Path::new(&corpus).join("onnx"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
+    files.sort();
+    for path in files {
+        let model = intake::onnx::read(&path, &Default::default()).unwrap();
+        for target in ["cpu", "cuda", "rocm", "npu_cnn", "npu_transformer"] {
+            let intent: Intent = serde_json::from_value(json!({
+                "deployment_target": target, "hardware": ["STX"],
+                "calibration_data": {"available": true, "samples": 300, "in_domain": true}
+            }))
+            .unwrap();
+            let context = Context {
+                analysis: &model.analysis,
+                graph: Some(&model.graph),
+                environment: None,
+                install: None,
+                session_context: None,
+                intent: &intent,
+                catalogue: Catalogue,
+            };
+            let shown = path.file_name().unwrap().to_string_lossy().into_owned();
+            match rules::plan(&context).unwrap() {
+                Outcome::Draft(draft) => {
+                    sound(&draft);
+                    if draft.is_confirmable() {
+                        assembled(&draft);
+                    }
+                    let preset = draft.decision("preset").unwrap();
+                    let open: Vec<&str> = draft
+                        .questions
+                        .iter()
+                        .filter(|q| q.blocking)
+                        .map(|q| q.id.as_str())
+                        .collect();
+                    println!(
+                        "{shown} {target}: {} {open:?} {:?}",
+                        preset.value,
+                        draft
+                            .risks
+                            .iter()
+                            .filter(|risk| risk.severity > quantplan::vocab::Severity::Low)
+                            .map(|risk| &risk.message)
+                            .collect::<Vec<_>>()
+                    );
+                }
+                Outcome::Handoff(handoff) => {
+                    println!("{shown} {target}: {} {}", handoff.skill, handoff.reason)
+                }
+            }
+        }
     }
 }
 

@@ -118,7 +118,8 @@ fn wish(goal: &Goal, words: &[String]) -> Option<Wish> {
             .contains(&next.as_str())
         })
     };
-    let any = |test: &dyn Fn(&str) -> bool| {
+    let any = |test: &dyn Fn(&str) -> bool| words.iter().any(|word| test(word));
+    let wanted = |test: &dyn Fn(&str) -> bool| {
         words.iter().enumerate().any(|(i, word)| test(word) && !describes(i))
     };
     if any(&|w| ["int4", "4bit", "w4a16", "matmulnbits", "matmul_nbits"].contains(&w))
@@ -133,11 +134,11 @@ fn wish(goal: &Goal, words: &[String]) -> Option<Wish> {
         || goal.says(&["block format", "block formats", "block floating point"])
     {
         Some(Wish::Block)
-    } else if any(&|w| w == "dynamic" || w == "dynamically") {
+    } else if wanted(&|w| w == "dynamic" || w == "dynamically") {
         Some(Wish::Dynamic)
-    } else if any(&|w| w == "bf16" || w == "bfloat16") {
+    } else if wanted(&|w| w == "bf16" || w == "bfloat16") {
         Some(Wish::Bf16)
-    } else if any(&|w| w == "fp16" || w == "float16") || goal.says(&["half precision"]) {
+    } else if wanted(&|w| w == "fp16" || w == "float16") || goal.says(&["half precision"]) {
         Some(Wish::Fp16)
     } else if any(&|w| w == "int16" || w == "a16w8" || w == "16bit") || goal.says(&["16 bit"]) {
         Some(Wish::Int16)
@@ -238,6 +239,7 @@ mod tests {
         check("dynamic quantization", Some(Wish::Dynamic));
         check("hybrid mixed-precision", Some(Wish::Mixed));
         check("smallest model", Some(Wish::Smallest));
+        check("an INT8 model", Some(Wish::Int8));
         check("", None);
     }
 }

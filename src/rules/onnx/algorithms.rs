@@ -62,7 +62,11 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         Some(wanted) => {
             let judged = judge(ctx, sheet, &preset, wanted);
             let value = names(wanted);
-            let asked = Asked::by_user(&value);
+            let mut asked = Asked::by_user(&value);
+            if ctx.requested(ROW).is_none() {
+                asked.said =
+                    "you set `include_cle`, and the rest is what the preset brings".to_owned();
+            }
             let left = Fallback::Value(
                 names(&judged.left),
                 Origin::User,

@@ -62,7 +62,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     }
     sheet.target = Some(target);
     sheet.profile = target.profiles.first();
-    mismatch(ctx, sheet, target);
+    mismatch(sheet, target);
 }
 
 /// The target that was asked for, by whom and in which words.
@@ -208,24 +208,15 @@ fn ask_offload(sheet: &mut Sheet, convs: u64, least: u64) {
 }
 
 /// A graph that is not what the NPU flow is made for.
-fn mismatch(ctx: &Context<'_>, sheet: &mut Sheet, target: &Target) {
-    let linear = ctx.count("MatMul") + ctx.count("Gemm");
-    let (what, other) = match (target.id.as_str(), sheet.architecture) {
-        ("npu_cnn", Architecture::Transformer) => (
-            "it looks like a transformer, and `npu_cnn` is the flow for CNNs".to_owned(),
-            "npu_transformer",
-        ),
-        ("npu_transformer", Architecture::Cnn) => (
-            format!(
-                "it looks like a CNN, and `npu_transformer` quantizes MatMul and Gemm only, {linear} here"
-            ),
-            "npu_cnn",
-        ),
+fn mismatch(sheet: &mut Sheet, target: &Target) {
+    let (kind, flow, other) = match (target.id.as_str(), sheet.architecture) {
+        ("npu_cnn", Architecture::Transformer) => ("a transformer", "CNNs", "npu_transformer"),
+        ("npu_transformer", Architecture::Cnn) => ("a CNN", "transformers", "npu_cnn"),
         _ => return,
     };
     sheet.by(ID).risk(
         Severity::Medium,
-        format!("the model may stay on the CPU for the most part: {what}"),
+        format!("the model looks like {kind}, and `{}` is the flow for {flow}, so much of it may stay on the CPU", target.id),
         Some(format!("set `{ROW}` to `{other}` if that is what you mean")),
     );
 }

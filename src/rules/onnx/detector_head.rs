@@ -42,6 +42,11 @@ const ROW: &str = "onnx_specific.nodes_to_exclude";
 /// Ops that carry weights, where the walk from the outputs ends.
 const WEIGHTED: [&str; 7] =
     ["Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "BatchNormalization"];
+/// Ops that compute shapes and anchors, not boxes.
+const ASIDE: [&str; 5] = ["Constant", "ConstantOfShape", "Expand", "Range", "Shape"];
+/// Ops whose inputs after the first are sizes and indices.
+const MOVES: [&str; 9] =
+    ["Cast", "Gather", "Reshape", "Resize", "Slice", "Split", "Squeeze", "Tile", "Unsqueeze"];
 /// A decoder is small; a walk that goes on is in something else.
 const MOST: usize = 200;
 
@@ -117,17 +122,17 @@ fn decoder<'g>(ctx: &Context<'_>, lookup: &Lookup<'g>) -> (Vec<&'g Node>, bool) 
             continue;
         }
         let sums_bins = node.op_type == "Conv" && is_dfl(lookup.graph, node);
-        if WEIGHTED.contains(&node.op_type.as_str()) && !sums_bins {
+        let op_type = node.op_type.as_str();
+        if ASIDE.contains(&op_type) || (WEIGHTED.contains(&op_type) && !sums_bins) {
             continue;
         }
         dfl |= sums_bins;
         if found.len() == MOST {
             return (Vec::new(), false);
         }
-        if node.op_type != "Constant" {
-            found.push(node);
-        }
-        next.extend(node.inputs.iter().map(String::as_str));
+        found.push(node);
+        let follow = if MOVES.contains(&op_type) { 1 } else { node.inputs.len() };
+        next.extend(node.inputs.iter().take(follow).map(String::as_str));
     }
     let has = |op: &str| found.iter().any(|node| node.op_type == op);
     let decodes = has("Concat") && has("Mul") && (has("Sigmoid") || (dfl && has("Softmax")));

@@ -112,8 +112,17 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         (false, true) => Origin::Default,
         (false, false) => Origin::Rule,
     };
+    // The legacy interface reads these keys from fields of its config only.
+    let fields: Map<String, Value> = options
+        .iter()
+        .filter_map(|(key, value)| {
+            let field = ctx.catalogue.options().get(key)?.legacy_field.clone()?;
+            Some((field, value.clone()))
+        })
+        .collect();
     let mut pen = sheet.by(ID);
     let decision = pen.decide(ROW, Value::Object(options), origin, reason);
+    decision.also.insert("onnx_specific.config_fields".to_owned(), Value::Object(fields));
     decision.alternatives = refused
         .into_iter()
         .map(|(key, value, why_not)| Alternative { value: json!({ key: value }), why_not })

@@ -83,17 +83,18 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let on_npu = total.saturating_sub(left);
     sheet.expected.npu_nodes = Some(on_npu);
     sheet.expected.cpu_ops = cpu.clone();
-    let share = (on_npu * 100).checked_div(total).unwrap_or(0);
+    let off = (left * 100 + total / 2).checked_div(total).unwrap_or(0);
     if left > 0 {
         let mut counts: Vec<(&String, &u64)> = cpu.iter().collect();
         counts.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
         let shown: Vec<String> =
             counts.iter().take(6).map(|(op, count)| format!("{count} {op}")).collect();
-        let slower = if share < ENOUGH { "; below 80 % the CPU alone may be faster" } else { "" };
+        let slower =
+            if off > 100 - ENOUGH { "; below 80 % the CPU alone may be faster" } else { "" };
         let hint = better(ctx, sheet, &cpu, precision);
         sheet.by(ID).risk(
             Severity::Medium,
-            format!("{left} of {total} nodes ({} %) fall to the CPU, since the {precision} table of `{}` lacks them: {}{slower}", 100 - share, target.id, shown.join(", ")),
+            format!("{left} of {total} nodes ({} %) fall to the CPU, since the {precision} table of `{}` lacks them: {}{slower}", off, target.id, shown.join(", ")),
             Some(hint),
         );
     }

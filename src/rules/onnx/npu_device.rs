@@ -19,7 +19,10 @@
 //! - amd/RyzenAI-SW#350, #172
 
 use crate::{
-    catalogue::targets::{Profile, Target},
+    catalogue::{
+        devices::DeviceKind,
+        targets::{Profile, Target},
+    },
     plan::Choice,
     rules::{
         Context, Stage,
@@ -85,16 +88,10 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         .filter_map(|id| ctx.catalogue.devices().get(id.as_str()))
         .map(|device| Choice { value: device.id.to_string(), meaning: device.summary.clone() })
         .collect();
-    // Every generation runs the strict CNN profile, so there the plan can stand without the answer.
-    if target.devices.len()
-        == ctx
-            .catalogue
-            .devices()
-            .all()
-            .iter()
-            .filter(|d| d.kind == crate::catalogue::devices::DeviceKind::Npu)
-            .count()
-    {
+    // Where every generation is admitted, the strict plan stands without the answer.
+    let mut npus =
+        ctx.catalogue.devices().all().iter().filter(|device| device.kind == DeviceKind::Npu);
+    if npus.all(|device| target.devices.contains(&device.id)) {
         sheet.by(ID).wonder("npu_device", "Which Ryzen AI generation will run it? With STX or KRK and Ryzen AI 1.6 or newer, float scales are possible too.", choices);
     } else {
         let mut choices: Vec<Choice> = choices;

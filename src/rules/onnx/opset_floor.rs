@@ -21,6 +21,7 @@
 use serde_json::json;
 
 use crate::{
+    plan::Choice,
     rules::{
         Context, Stage,
         sheet::{Route, Sheet, propose_again},
@@ -67,6 +68,14 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             what.clone(),
             Some("convert it with onnx.version_converter (to 17), or export it again".to_owned()),
         );
+        if ctx.answer("opset") != Some("keep") {
+            let keep = "plan for the model as it is, although the result is not expected to load";
+            pen.ask(
+                "opset",
+                format!("{what}. Convert the model and propose again, or keep it?"),
+                vec![Choice { value: "keep".to_owned(), meaning: keep.to_owned() }],
+            );
+        }
         pen.hand_off(Route {
             skill: "quark-onnx-model-intake",
             reason: what,

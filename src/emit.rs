@@ -44,8 +44,8 @@ pub fn plan_of(confirmed: &Confirmed, analysis_ref: &str) -> Result<(OnnxPlan, S
         confirmation: confirmed.confirmation().clone(),
     };
     let mut plan = assemble(draft, analysis_ref, provenance)?;
-    if confirmed.confirmation().channel == Channel::Relayed {
-        plan.risks.push(relayed());
+    if let Some(risk) = relayed(confirmed) {
+        plan.risks.push(risk);
         plan.risks.sort_by_key(|risk| Reverse(risk.severity));
     }
     let mut text = serde_json::to_string_pretty(&plan).unwrap_or_default();
@@ -53,14 +53,14 @@ pub fn plan_of(confirmed: &Confirmed, analysis_ref: &str) -> Result<(OnnxPlan, S
     Ok((plan, text))
 }
 
-/// What a plan says of itself when no person answered here.
-fn relayed() -> Risk {
-    Risk {
+/// What a plan says of itself when an agent passed the yes on.
+fn relayed(confirmed: &Confirmed) -> Option<Risk> {
+    (confirmed.confirmation().channel == Channel::Relayed).then(|| Risk {
         severity: Severity::Medium,
         message: "the confirmation was passed on by an agent; no person was asked here".to_owned(),
         recovery_hint: Some("have the user read the plan before it is carried out".to_owned()),
         rule: RuleId::new("relayed-answer"),
-    }
+    })
 }
 
 /// Writes the plan that somebody confirmed.

@@ -11,11 +11,6 @@ use crate::mcp::{
     show, shown, shown_for,
 };
 
-/// Without rules a draft has no rows, and a plan without rows is none.
-pub fn drafts_make_plans() -> bool {
-    !quantplan::rules::RULES.is_empty()
-}
-
 /// Asks for a confirmation and for the file; gives the code of the first refusal.
 fn outcome(world: &World, version: &'static str, person: Person) -> Option<String> {
     let mut client = world.client(version, person);
@@ -39,12 +34,10 @@ fn outcome(world: &World, version: &'static str, person: Person) -> Option<Strin
     let forms = client.forms.len();
     assert_eq!(client.reply("confirm_plan", table.arguments()), *reply);
     assert_eq!(client.forms.len(), forms);
-    if drafts_make_plans() {
-        assert_ne!(emitted["isError"], true, "{emitted:#}");
-        let plan: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-        assert_eq!(plan["requires_confirmation"], false);
-        assert_eq!(plan["provenance"]["digest"], table.digest.as_str());
-    }
+    assert_ne!(emitted["isError"], true, "{emitted:#}");
+    let plan: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(plan["requires_confirmation"], false);
+    assert_eq!(plan["provenance"]["digest"], table.digest.as_str());
     None
 }
 
@@ -330,6 +323,10 @@ fn an_agents_word_counts_only_where_the_team_accepts_it_and_nobody_can_be_asked(
         let reply = client.reply("confirm_plan", with("confirm"));
         assert_eq!(reply["confirmation"]["channel"], "relayed");
         assert_eq!(reply["confirmation"]["attended"], false);
+        let emit = json!({ "session_id": table.session, "output_path": "quant_plan.json" });
+        let plan = client.reply("emit_plan", emit)["plan"].take();
+        let risks = plan["risks"].as_array().unwrap();
+        assert!(risks.iter().any(|risk| risk["rule"] == "relayed-answer"), "{risks:#?}");
 
         // Where a person can be asked, they are.
         let mut client = world.client(version, Person::declining());

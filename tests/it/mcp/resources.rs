@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::mcp::{
     STATELESS, VERSIONS, World,
-    asking::drafts_make_plans,
     client::{Client, Person},
     shown,
 };
@@ -46,11 +45,9 @@ fn a_session_can_be_read_in_every_view() {
         assert!(read(&mut client, &format!("{base}/table/more")).is_err());
 
         client.reply("confirm_plan", table.arguments());
-        if drafts_make_plans() {
-            let plan = read(&mut client, &format!("{base}/plan")).unwrap().1;
-            let plan: Value = serde_json::from_str(&plan).unwrap();
-            assert_eq!(plan["requires_confirmation"], false);
-        }
+        let plan = read(&mut client, &format!("{base}/plan")).unwrap().1;
+        let plan: Value = serde_json::from_str(&plan).unwrap();
+        assert_eq!(plan["requires_confirmation"], false);
         let log = read(&mut client, &format!("{base}/log")).unwrap().1;
         let log: Vec<Value> = serde_json::from_str(&log).unwrap();
         let names: Vec<&str> = log.iter().map(|event| event["event"].as_str().unwrap()).collect();

@@ -4,9 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::mcp::{
-    STATELESS, VERSIONS, World, asking::drafts_make_plans, client::Person, fixture, shown,
-};
+use crate::mcp::{STATELESS, VERSIONS, World, client::Person, fixture, shown};
 
 #[test]
 fn every_result_matches_its_schema_and_comes_as_text_too() {
@@ -16,7 +14,7 @@ fn every_result_matches_its_schema_and_comes_as_text_too() {
         let tools = client.request("tools/list", json!({})).unwrap();
         let table = shown(&mut client);
         let session = json!({ "session_id": table.session });
-        let mut calls: Vec<(&str, Value)> = vec![
+        let calls: Vec<(&str, Value)> = vec![
             (
                 "analyze_model",
                 json!({ "path": "model.onnx", "output_path": "model_analysis.json" }),
@@ -30,14 +28,11 @@ fn every_result_matches_its_schema_and_comes_as_text_too() {
             ("confirm_plan", table.arguments()),
             ("render_decision_table", session.clone()),
             ("render_decision_table", json!({ "session_id": table.session, "format": "html" })),
+            ("emit_plan", json!({ "session_id": table.session, "output_path": "quant_plan.json" })),
+            ("revise_plan", session),
+            ("explain", json!({ "id": "XINT8", "compare_with": "A8W8" })),
+            ("route_recovery", json!({ "missing": "model_analysis.json" })),
         ];
-        if drafts_make_plans() {
-            calls.push((
-                "emit_plan",
-                json!({ "session_id": table.session, "output_path": "quant_plan.json" }),
-            ));
-        }
-        calls.push(("revise_plan", session));
         for (tool, arguments) in calls {
             let result = client.call(tool, arguments);
             assert_ne!(result["isError"], true, "{tool}: {result:#}");
@@ -160,12 +155,10 @@ fn a_plan_is_written_inside_the_workspace_only_and_over_nothing_unasked() {
         assert_eq!(emit("link.json", overwrite), "SYMLINK");
     }
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
-    if drafts_make_plans() {
-        assert_eq!(emit("taken.json", false), "OUTPUT_EXISTS");
-        assert_eq!(fs::read_to_string(work.join("taken.json")).unwrap(), "mine");
-        assert_eq!(emit("taken.json", true), "written");
-        assert_eq!(emit("taken.json", false), "written");
-    }
+    assert_eq!(emit("taken.json", false), "OUTPUT_EXISTS");
+    assert_eq!(fs::read_to_string(work.join("taken.json")).unwrap(), "mine");
+    assert_eq!(emit("taken.json", true), "written");
+    assert_eq!(emit("taken.json", false), "written");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::intake::onnx::wire::Defect;
+use crate::intake::onnx::defect::Defect;
 
 /// Why a model could not be read.
 #[derive(Debug, Error)]

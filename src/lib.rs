@@ -29,7 +29,7 @@
 //! |---|---|
 //! | words | [`vocab`] |
 //! | data | [`facts`], [`intent`], [`catalogue`], [`plan`] |
-//! | pure | [`rules`], [`session`], [`render`] |
+//! | pure | [`estimate`], [`rules`], [`session`], [`render`] |
 //! | edges | [`intake`], [`probe`], [`store`], [`emit`] |
 //! | use cases | [`planner`], [`schema`] |
 //! | faces | [`cli`] |
@@ -37,6 +37,7 @@
 pub mod catalogue;
 pub mod cli;
 pub mod emit;
+pub mod estimate;
 pub mod facts;
 pub mod intake;
 pub mod intent;

@@ -218,6 +218,18 @@ impl Architecture {
             Self::Unknown => "unknown",
         }
     }
+
+    /// The same with its article, for sentences.
+    pub fn with_article(self) -> &'static str {
+        match self {
+            Self::Cnn => "a CNN",
+            Self::Transformer => "a transformer",
+            Self::Recurrent => "a recurrent network",
+            Self::Hybrid => "a hybrid of convolutions and attention or recurrence",
+            Self::Mlp => "an MLP",
+            Self::Unknown => "a network of unknown kind",
+        }
+    }
 }
 
 /// The order of the dimensions of an image input.

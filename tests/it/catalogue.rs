@@ -391,6 +391,7 @@ fn bits(preset: &Preset, spec: &TensorSpec) -> f64 {
     };
     match spec.r#type {
         ElementType::QInt8 | ElementType::QUInt8 => 8.0,
+        ElementType::QInt32 | ElementType::QUInt32 => 32.0,
         ElementType::QInt16
         | ElementType::QUInt16
         | ElementType::QFloat16

@@ -32,7 +32,7 @@
 //! | pure | [`estimate`], [`rules`], [`session`], [`render`] |
 //! | edges | [`intake`], [`probe`], [`store`], [`emit`] |
 //! | use cases | [`planner`], [`schema`] |
-//! | faces | [`cli`] |
+//! | faces | [`mcp`], [`cli`] |
 
 pub mod catalogue;
 pub mod cli;
@@ -41,6 +41,7 @@ pub mod estimate;
 pub mod facts;
 pub mod intake;
 pub mod intent;
+pub mod mcp;
 pub mod plan;
 pub mod planner;
 pub mod probe;

@@ -5,6 +5,7 @@
 
 pub mod analyze;
 pub mod artefacts;
+pub mod browse;
 pub mod confirm;
 pub mod error;
 pub mod explain;

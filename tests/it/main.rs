@@ -9,11 +9,17 @@
 )]
 
 mod catalogue;
+mod explain;
 mod intake;
 mod layering;
+mod mcp;
 mod onnx_fixtures;
 #[cfg(unix)]
 mod probe;
+mod route;
+mod route_errors;
 mod rules;
 mod schemas;
 mod sessions;
+mod torch_fixtures;
+mod torch_intake;

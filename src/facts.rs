@@ -7,6 +7,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod machine;
+pub mod torch;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ use crate::{
     facts::machine::{
         Cpu, CustomOps, Gpu, Interpreter, Npu, Package, Toolkit, lenient, npu, packages,
     },
+    facts::torch::{Exactness, TorchFacts},
     vocab::{Architecture, Layout, Severity},
 };
 
@@ -55,15 +57,36 @@ pub struct ModelFacts {
     pub model_path: String,
     /// `onnx`, or the Hugging Face `model_type`.
     pub model_type: String,
-    /// What loads it in Python, for example `onnx.load`.
+    /// What loads it in Python, for example `onnx.load` or `AutoModelForCausalLM`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loading_class: Option<String>,
-    /// Model and external data, in GB (10^9 bytes).
+    /// Whether a Hugging Face model brings Python code of its own (`auto_map`) that loading it may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_remote_code: Option<bool>,
+    /// The version of transformers that wrote the Hugging Face config.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transformers_version: Option<String>,
+    /// The versions of transformers that can load the model, as other writers know them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transformers_version_required: Option<String>,
+    /// Whether there is more than one expert to route to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_moe: Option<bool>,
+    /// Layers of the language model, MTP layers not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_hidden_layers: Option<u64>,
+    /// Width of the language model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_size: Option<u64>,
+    /// Model and external data, or the weights as they are stored, in GB (10^9 bytes).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_size_gb: Option<f64>,
     /// Facts of an ONNX graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onnx_specific: Option<OnnxFacts>,
+    /// Facts of a Hugging Face model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torch_specific: Option<TorchFacts>,
     /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -223,12 +246,22 @@ pub struct WeightFacts {
 /// What there is to quantize.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantizationTargets {
-    /// Linear layers; for ONNX `MatMul` + `Gemm` + `Conv`.
+    /// Linear layers that are known, output head and towers included, a stack of experts as one; for ONNX
+    /// `MatMul` + `Gemm` + `Conv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linear_layer_count: Option<u64>,
+    /// How `linear_layer_count` is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_layer_count_from: Option<Exactness>,
+    /// Whether experts are stacked in tensors of three dimensions instead of linear layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_non_linear_experts: Option<bool>,
     /// What is left in float by default.
     #[serde(default)]
     pub exclude_defaults: Vec<String>,
+    /// Whether expert modules have to be prepared before quantization.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_moe_preparation: Option<bool>,
     /// Facts of an ONNX graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onnx_specific: Option<OnnxTargets>,

@@ -173,7 +173,8 @@ where
         Value::String(version) => Some(Package { version: Some(version), accelerator: None }),
         value => serde_json::from_value(value).ok(),
     };
-    Ok(map.into_iter().filter_map(|(name, value)| Some((name, package(value)?))).collect())
+    let entries = map.into_iter();
+    Ok(entries.filter_map(|(name, v)| Some((name.replace('_', "-"), package(v)?))).collect())
 }
 
 #[cfg(test)]
@@ -187,7 +188,7 @@ mod tests {
         let context: EnvContext = serde_json::from_value(json!({
             "environment": {
                 "os": "linux",
-                "packages": {"onnx": "1.21.0", "torch": {"version": "2.9.1"}, "quark": null},
+                "packages": {"onnx": "1.21.0", "torch": {"version": "2.9.1"}, "amd_quark": "0.13", "quark": null},
                 "compilers": ["g++"]
             },
             "hardware": {"accelerator": "cpu", "npu": "STX", "gpus": 3, "cpu": {"flags": "avx2"}}
@@ -196,7 +197,8 @@ mod tests {
         let packages = &context.environment.packages;
         assert_eq!(packages["onnx"].version.as_deref(), Some("1.21.0"));
         assert_eq!(packages["torch"].version.as_deref(), Some("2.9.1"));
-        assert_eq!(packages.len(), 2);
+        assert_eq!(packages["amd-quark"].version.as_deref(), Some("0.13"));
+        assert_eq!(packages.len(), 3);
         assert!(context.environment.compilers.is_empty());
         assert_eq!(context.hardware.npu.unwrap().name.as_deref(), Some("STX"));
         assert_eq!(context.hardware.cpu, None);

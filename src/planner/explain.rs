@@ -72,8 +72,16 @@ impl Planner {
             Some(second) => comparison(first, second),
         };
         if let Some((reading, draft)) = &mut place {
-            for thing in [Some(first), second].into_iter().flatten() {
-                markdown.push_str(&here::verdict(thing, reading, draft.as_ref())?);
+            let mut lines = here::verdict(first, reading, draft.as_ref())?;
+            if let Some(second) = second {
+                lines.extend(here::verdict(second, reading, draft.as_ref())?);
+            }
+            if lines.is_empty() {
+                lines.push("Nothing depends on it here".to_owned());
+            }
+            markdown.push_str(&format!("\n**For this model** ({}):\n\n", here::about(reading)));
+            for line in lines {
+                markdown.push_str(&format!("- {line}\n"));
             }
         }
         let mut sources = first.sources();

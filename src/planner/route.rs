@@ -69,10 +69,10 @@ impl Planner {
     ///
     /// When nothing is given to go by, there is no such session, or nothing is known of the missing thing.
     pub fn route(&self, arguments: &Arguments) -> Result<Reply, Error> {
-        let given =
-            |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
-        let texts = [&arguments.error, &arguments.missing, &arguments.goal];
-        let has_text = texts.into_iter().any(given);
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let (goal, error, missing) =
+            (given(&arguments.goal), given(&arguments.error), given(&arguments.missing));
+        let has_text = goal.is_some() || error.is_some() || missing.is_some();
         let session = match &arguments.session_id {
             Some(id) => Some(self.session(id)?),
             None => None,
@@ -87,9 +87,6 @@ impl Planner {
                     .to_owned(),
             });
         }
-        let text = |text: &'_ Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-        let (goal, error, missing) =
-            (text(&arguments.goal), text(&arguments.error), text(&arguments.missing));
         let routes = routing::route(
             Catalogue,
             &Asked {

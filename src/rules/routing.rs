@@ -5,6 +5,8 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -15,7 +17,7 @@ use crate::{
     },
     plan::{Handoff, Resume},
     rules::{errors, phrase},
-    vocab::{Backend, RuleId, SessionId, near_names},
+    vocab::{Backend, DecisionId, RuleId, SessionId, near_names},
 };
 
 /// What there is to go by.
@@ -143,7 +145,7 @@ impl Router<'_> {
 
     fn by_error(&self, text: &str) -> Routes {
         let seen = errors::backend_of(text);
-        let backend = seen.or(self.asked.backend);
+        let backend = self.asked.backend.or(seen);
         if let Some(recovery) = errors::recognise(self.catalogue, text, backend) {
             return self.recovered(recovery, backend.or(recovery.backend));
         }
@@ -177,7 +179,7 @@ impl Router<'_> {
             let reason = format!("{}: {}", recovery.summary, recovery.remedy);
             ways.push(self.handoff(skill, reason, recovery.id.as_str(), half));
         }
-        let planned = !recovery.decisions.is_empty() && recovery.skill != *planner(half);
+        let planned = !recovery.decisions.is_empty();
         if let Some(skill) = self.with_role(Role::Plan, half).filter(|_| planned) {
             let rows = recovery.decisions.iter().map(|row| format!("`{row}`"));
             let rows = rows.collect::<Vec<_>>().join(", ");
@@ -192,7 +194,7 @@ impl Router<'_> {
         Routes { ways, recovery: Some(recovery), ask: None }
     }
 
-    fn revision(&self, rows: &[crate::vocab::DecisionId]) -> Resume {
+    fn revision(&self, rows: &[DecisionId]) -> Resume {
         let values: serde_json::Map<String, Value> =
             rows.iter().map(|row| (row.to_string(), json!("<another value>"))).collect();
         match self.asked.session {
@@ -235,13 +237,9 @@ impl Router<'_> {
             })
             .collect();
         if !producers.is_empty() {
-            let main = |skill: &&'static Skill| {
-                // Two workflows and two reporters a half: the ordinary one comes first.
-                let ordinary = matches!(skill.role, Role::Validate) || skill.role != Role::Debug;
-                (!ordinary, skill.needs.len())
-            };
             let mut ways = producers;
-            ways.sort_by_key(main);
+            // Several write reports; what a failure left behind is the rarer case.
+            ways.sort_by_key(|skill| skill.role == Role::Debug);
             ways.truncate(3);
             let ask = (ways.len() > 1).then(|| which_half(backend).to_owned());
             let reason = |skill: &Skill| {
@@ -314,10 +312,7 @@ impl Router<'_> {
             ways.sort_by_key(|way| way.backend == Some(Backend::Onnx));
         }
         let ask = (ways.len() > 1).then(|| {
-            let halves = ways
-                .iter()
-                .filter_map(|way| way.backend)
-                .collect::<std::collections::BTreeSet<_>>();
+            let halves: BTreeSet<Backend> = ways.iter().filter_map(|way| way.backend).collect();
             let same_role = ways.iter().all(|way| way.role == ways[0].role);
             if halves.len() > 1 && same_role { which_half(None).to_owned() } else { options(&ways) }
         });
@@ -494,13 +489,6 @@ impl Router<'_> {
 
 fn resume(tool: &str, arguments: Value) -> Resume {
     Resume { tool: tool.to_owned(), arguments }
-}
-
-fn planner(half: Backend) -> &'static str {
-    match half {
-        Backend::Onnx => "quark-onnx-quant-plan",
-        Backend::Torch => "quark-torch-quant-plan",
-    }
 }
 
 fn which_half(backend: Option<Backend>) -> &'static str {

@@ -209,6 +209,12 @@ fn a_model_or_a_session_says_what_it_means_there() {
         assert!(reply.markdown.contains("**For this model** (`"), "{}", reply.markdown);
         assert!(reply.markdown.contains("/a_*b*\\|c.onnx`, cnn, opset"), "{}", reply.markdown);
     }
+    let preset = planner.explain(&with_model("A8W8")).unwrap().markdown;
+    assert!(
+        preset.contains("On `cpu` `A8W8` would be taken: nothing speaks against it"),
+        "{preset}"
+    );
+    assert!(preset.contains("On `npu_cnn` `A8W8` would not be taken, but `XINT8`"), "{preset}");
     let conv = planner.explain(&with_model("Conv")).unwrap().markdown;
     assert!(conv.contains("The model has 2 of them"), "{conv}");
 

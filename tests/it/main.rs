@@ -21,3 +21,5 @@ mod route_errors;
 mod rules;
 mod schemas;
 mod sessions;
+mod torch_fixtures;
+mod torch_intake;

@@ -28,7 +28,7 @@ fn planner() -> (tempfile::TempDir, Planner) {
     (folder, Planner::new(options))
 }
 
-fn ask(arguments: Arguments) -> Reply {
+pub fn ask(arguments: Arguments) -> Reply {
     planner().1.route(&arguments).unwrap()
 }
 

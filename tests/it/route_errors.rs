@@ -1,6 +1,8 @@
 //! Error texts as people paste them, and where each leads.
 
-use crate::route::error;
+use quantplan::{planner::route::Arguments, vocab::Backend};
+
+use crate::route::{ask, error};
 
 /// A traceback through these files, outermost first, as `path:function:source line`.
 fn traceback(frames: &[&str], message: &str) -> String {
@@ -436,6 +438,13 @@ fn an_unknown_error_goes_to_the_library_that_raised_it() {
     // Quark-ONNX calls torch: its own frames say which flow it was.
     let torch = "/v/site-packages/torch/autograd/__init__.py:backward:run()";
     check(&[API, torch], "RuntimeError: element 0 of tensors", &["quark-onnx-debug"]);
+    // The caller knows the flow better than a word of torch does.
+    let known = Arguments {
+        error: Some("torch.OutOfMemoryError: CUDA out of memory".to_owned()),
+        backend: Some(Backend::Onnx),
+        ..Arguments::default()
+    };
+    assert_eq!(ask(known).routes[0].skill, "quark-onnx-debug");
     check(&[], "it just stopped", &["quark-onnx-debug", "quark-torch-debug"]);
     assert!(error("it just stopped").ask.is_some());
 }

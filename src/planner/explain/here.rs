@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::{
-    plan::{Draft, Expected},
+    catalogue::Catalogue,
+    plan::{Decision, Draft, Expected},
     planner::{
         error::Error,
         explain::things::Thing,
         propose::{Reading, reason},
     },
-    render::{bytes, markdown::cell},
+    render::{bytes, markdown::cell, plain},
     rules::{
         Outcome,
         sheet::{list, show},
@@ -17,7 +18,7 @@ use crate::{
     vocab::DecisionId,
 };
 
-/// What a thing means for the model of a reading, in Markdown; the draft is the session's, when there is one.
+/// What a thing means for the model of a reading, in lines; the draft is the session's, when there is one.
 ///
 /// # Errors
 ///
@@ -26,7 +27,7 @@ pub(super) fn verdict(
     thing: Thing,
     reading: &mut Reading,
     session: Option<&Draft>,
-) -> Result<String, Error> {
+) -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
     match thing {
         Thing::Preset(_) => wished(thing, "preset", json!(thing.id()), reading, &mut lines)?,
@@ -67,14 +68,7 @@ pub(super) fn verdict(
         }
         _ => {}
     }
-    let mut out = format!("\n**For this model** ({}):\n\n", about(reading));
-    if lines.is_empty() {
-        lines.push("Nothing depends on it here".to_owned());
-    }
-    for line in lines {
-        out.push_str(&format!("- {line}\n"));
-    }
-    Ok(out)
+    Ok(lines)
 }
 
 /// What the rules say when the user wishes for a value.
@@ -85,59 +79,94 @@ fn wished(
     reading: &mut Reading,
     lines: &mut Vec<String>,
 ) -> Result<(), Error> {
-    let kept = reading.bundle.intent.clone();
-    reading.bundle.intent.values.insert(DecisionId::new(row), value.clone());
-    let outcome = reason(reading);
-    let target_given = kept.deployment_target.is_some()
-        || kept.values.contains_key(&DecisionId::new("deployment_target"));
-    reading.bundle.intent = kept;
-    let draft = match outcome {
-        Ok(Outcome::Draft(draft)) => draft,
-        Ok(Outcome::Handoff(handoff)) => {
-            lines.push(format!(
-                "Nothing can be planned for it yet: {}; go to `{}`",
-                cell(&handoff.reason),
-                handoff.skill
-            ));
-            return Ok(());
-        }
-        Err(Error::Request(defects)) => {
-            lines
-                .extend(defects.iter().map(|defect| format!("Refused: {}", cell(&defect.message))));
-            return Ok(());
-        }
-        Err(error) => return Err(error),
-    };
+    let Some(draft) = draft_with(row, &value, None, reading, lines)? else { return Ok(()) };
+    let open = |id: &str| draft.decision(id).is_some_and(|decision| !decision.set);
     match draft.decision(row) {
-        Some(decision) if decision.set && holds(&decision.value, &value) => {
-            lines.push(format!("`{}` would be taken: {}", thing.id(), cell(&decision.reason)));
-        }
         Some(decision) if decision.set => {
-            lines.push(format!(
-                "`{}` would not be taken, but {}: {}",
-                thing.id(),
-                cell(&show(&decision.value)),
-                cell(&decision.reason)
-            ));
+            lines.push(format!("`{}` {}", thing.id(), taken(decision, &value)));
         }
-        Some(decision) => lines.push(format!("Not decided: {}", cell(&decision.reason))),
+        Some(_) if matches!(thing, Thing::Preset(_)) && open("deployment_target") => {
+            by_target(row, &value, reading, lines)?;
+        }
+        Some(decision) => {
+            lines.push(format!("`{}` is not decided: {}", thing.id(), cell(&decision.reason)));
+        }
         None => lines.push("No rule decides about it".to_owned()),
     }
     let risks = draft.risks.iter().filter(|risk| risk.message.contains(thing.id()));
     lines.extend(
-        risks
-            .take(3)
-            .map(|risk| format!("Risk ({}): {}", risk.severity.as_str(), cell(&risk.message))),
+        risks.take(3).map(|r| format!("Risk ({}): {}", r.severity.as_str(), cell(&r.message))),
     );
     expected(&draft.expected, lines);
-    let open = draft.decision("deployment_target").is_none_or(|decision| !decision.set);
-    if !target_given && open && row != "deployment_target" {
-        lines.push(
-            "No deployment target is given, and it decides more than anything else: an NPU takes few presets"
-                .to_owned(),
-        );
+    Ok(())
+}
+
+/// The same for each target, where none is given.
+fn by_target(
+    row: &str,
+    value: &Value,
+    reading: &mut Reading,
+    lines: &mut Vec<String>,
+) -> Result<(), Error> {
+    for target in Catalogue.targets().ids() {
+        let mut refused = Vec::new();
+        let draft = draft_with(row, value, Some(target), reading, &mut refused)?;
+        let decision = draft.as_ref().and_then(|draft| draft.decision(row)).filter(|d| d.set);
+        match decision {
+            Some(decision) => {
+                let name = plain(value);
+                lines.push(format!("On `{target}` `{name}` {}", taken(decision, value)));
+            }
+            None => lines.extend(refused.into_iter().map(|why| format!("On `{target}`: {why}"))),
+        }
     }
     Ok(())
+}
+
+/// The draft that a wish leads to; without one, the lines say why.
+fn draft_with(
+    row: &str,
+    value: &Value,
+    target: Option<&str>,
+    reading: &mut Reading,
+    lines: &mut Vec<String>,
+) -> Result<Option<Box<Draft>>, Error> {
+    let kept = reading.bundle.intent.clone();
+    let intent = &mut reading.bundle.intent;
+    intent.values.insert(DecisionId::new(row), value.clone());
+    if let Some(target) = target {
+        intent.deployment_target = Some(target.to_owned());
+    }
+    let outcome = reason(reading);
+    reading.bundle.intent = kept;
+    match outcome {
+        Ok(Outcome::Draft(draft)) => return Ok(Some(draft)),
+        Ok(Outcome::Handoff(handoff)) => lines.push(format!(
+            "Nothing can be planned for it yet: {}; go to `{}`",
+            cell(&handoff.reason),
+            handoff.skill
+        )),
+        Err(Error::Request(defects)) => {
+            lines
+                .extend(defects.iter().map(|defect| format!("Refused: {}", cell(&defect.message))));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(None)
+}
+
+/// Whether a wish is granted, and why.
+fn taken(decision: &Decision, wished: &Value) -> String {
+    let reason = match decision.reason.as_str() {
+        // The user has not asked yet.
+        "you asked for it" => "nothing speaks against it".to_owned(),
+        reason => cell(reason),
+    };
+    if holds(&decision.value, wished) {
+        format!("would be taken: {reason}")
+    } else {
+        format!("would not be taken, but {}: {reason}", cell(&show(&decision.value)))
+    }
 }
 
 /// Whether a decision is what was wished for, or a list with it.
@@ -183,7 +212,7 @@ fn by_rule(id: &str, draft: &Draft, lines: &mut Vec<String>) {
 }
 
 /// The model in a few words.
-fn about(reading: &Reading) -> String {
+pub(super) fn about(reading: &Reading) -> String {
     let model = &reading.bundle.analysis.model;
     let mut words = vec![cell(&format!("`{}`", model.model_path.replace('`', "'")))];
     if let Some(facts) = &model.onnx_specific {

@@ -168,6 +168,7 @@ fn by_words(words: &[String]) -> Vec<Thing> {
     }
     let documents: Vec<(Thing, BTreeSet<String>, BTreeSet<String>)> = all()
         .into_iter()
+        .filter(|thing| !among(WORD_LIKE_OPS, thing.id()))
         .map(|thing| {
             let aliases = thing.entry().map(|entry| entry.aliases().join(" ")).unwrap_or_default();
             let name = stems(&format!("{} {aliases}", spaced(thing.id())));

@@ -27,6 +27,7 @@ use crate::{
     plan::{CalibrationInput, Choice},
     rules::{
         Context, Stage,
+        common::machine,
         onnx::shapes,
         sheet::{Check, Sheet},
     },
@@ -121,7 +122,7 @@ fn default_size(
         reason = format!("you have {known} samples, so all of them");
         origin = Origin::User;
     }
-    let memory = ctx.environment.and_then(|environment| environment.hardware.memory_gb);
+    let memory = machine::memory_gb(ctx);
     if let (Some(memory), Some(bytes)) = (memory, sample_bytes(ctx)) {
         // A quarter of the memory for inputs leaves room for the activations.
         let fits = ((memory * 0.25e9) as u64 / bytes.max(1)).max(1);

@@ -7,12 +7,12 @@
 
 use rmcp::{
     RoleServer,
-    model::ClientResult,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ElicitRequest,
-        ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
-        ErrorCode, InputRequest, InputRequests, InputRequiredResult, PrimitiveSchemaDefinition,
-        RequestStateCodec, RequestStateError, SealOptions, ServerRequest,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientResult,
+        ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+        EnumSchema, ErrorCode, InputRequest, InputRequests, InputRequiredResult,
+        PrimitiveSchemaDefinition, RequestStateCodec, RequestStateError, SealOptions,
+        ServerRequest,
     },
     service::{PeerRequestOptions, RequestContext, ServiceError},
 };

@@ -98,7 +98,7 @@ pub fn view(draft: &Draft, session: &SessionId, revision: u64, digest: &Digest) 
             decision
                 .alternatives
                 .iter()
-                .map(move |a| [name.clone(), plain(&a.value), a.why_not.clone()])
+                .map(move |a| [name.clone(), cut(&plain(&a.value), 80), a.why_not.clone()])
         })
         .collect();
     let risks = draft

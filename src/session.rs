@@ -36,7 +36,7 @@ pub const QUESTION_LIFETIME_MS: i64 = 10 * 60 * 1000;
 pub struct Core {
     id: SessionId,
     revision: u64,
-    basis: Basis,
+    basis: Box<Basis>,
     questions: BTreeMap<String, AskedQuestion>,
 }
 
@@ -110,7 +110,7 @@ impl Core {
 
     fn revised(mut self, basis: Basis) -> Drafted {
         self.revision += 1;
-        self.basis = basis;
+        self.basis = Box::new(basis);
         Drafted(self)
     }
 
@@ -289,7 +289,12 @@ impl Session {
 
     /// A new session.
     pub fn proposed(id: SessionId, basis: Basis) -> Self {
-        Self::Drafted(Drafted(Core { id, revision: 1, basis, questions: BTreeMap::new() }))
+        Self::Drafted(Drafted(Core {
+            id,
+            revision: 1,
+            basis: Box::new(basis),
+            questions: BTreeMap::new(),
+        }))
     }
 
     /// The session after one more event.

@@ -27,7 +27,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Plan the quantization of a model: table, changes, a yes, quant_plan.json
-    Plan(Plan),
+    Plan(Box<Plan>),
     /// Show the facts of a model, read without its weights
     Analyze(Analyze),
     /// Confirm the plan of a session here, where its host cannot ask

@@ -154,9 +154,15 @@ enum Line {
     Stop,
     Help,
     Explain(Vec<String>),
-    Revise(RevisionArguments),
+    Revise(Box<RevisionArguments>),
     Nothing,
     Unknown,
+}
+
+impl Line {
+    fn revise(revision: RevisionArguments) -> Self {
+        Self::Revise(Box::new(revision))
+    }
 }
 
 fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error> {
@@ -175,7 +181,7 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
                 };
                 match parse(&text, id) {
                     // Any other words answer the question.
-                    Line::Unknown | Line::Yes => Line::Revise(RevisionArguments {
+                    Line::Unknown | Line::Yes => Line::revise(RevisionArguments {
                         answers: BTreeMap::from([(question.id.clone(), text)]),
                         ..RevisionArguments::of(id.clone())
                     }),
@@ -277,10 +283,10 @@ fn parse(text: &str, id: &SessionId) -> Line {
             Line::Explain(names.iter().map(|n| (*n).to_owned()).collect())
         }
         ["insist", names @ ..] if !names.is_empty() => {
-            Line::Revise(RevisionArguments { insist: named(names), ..revision })
+            Line::revise(RevisionArguments { insist: named(names), ..revision })
         }
         ["withdraw", names @ ..] if !names.is_empty() => {
-            Line::Revise(RevisionArguments { withdraw: named(names), ..revision })
+            Line::revise(RevisionArguments { withdraw: named(names), ..revision })
         }
         words => {
             // A value with spaces (`nodes_to_exclude=["a", "b"]`) goes on until the next `name=`.
@@ -300,7 +306,7 @@ fn parse(text: &str, id: &SessionId) -> Line {
             }
             let parsed: Result<Vec<_>, _> = pairs.iter().map(|text| pair(text)).collect();
             match parsed {
-                Ok(pairs) => Line::Revise(RevisionArguments {
+                Ok(pairs) => Line::revise(RevisionArguments {
                     values: pairs
                         .iter()
                         .map(|(name, text)| (DecisionId::new(name), value_from_text(name, text)))

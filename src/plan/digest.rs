@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 /// A SHA-256, written as `sha256:<64 hex digits>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Digest(String);
+pub struct Digest(Box<str>);
 
 impl Digest {
     /// The digest of some bytes.
@@ -20,7 +20,7 @@ impl Digest {
         for byte in hash {
             text.push_str(&format!("{byte:02x}"));
         }
-        Self(text)
+        Self(text.into())
     }
 
     /// The digest of the canonical JSON of a value: keys sorted, no white space.
@@ -49,7 +49,7 @@ impl fmt::Display for Digest {
 
 impl From<String> for Digest {
     fn from(text: String) -> Self {
-        Self(text)
+        Self(text.into())
     }
 }
 

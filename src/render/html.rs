@@ -77,7 +77,7 @@ fn list(body: &mut String, title: &str, items: impl Iterator<Item = String>) {
 fn text(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let clean = clean(raw);
-    let spans = clean.matches('`').count() % 2 == 0;
+    let spans = clean.matches('`').count().is_multiple_of(2);
     let mut code = false;
     for c in clean.chars() {
         match c {

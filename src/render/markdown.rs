@@ -75,7 +75,7 @@ pub fn cell(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let clean = clean(text);
     // An odd backtick would open a span that runs into the next cell.
-    let spans = clean.matches('`').count() % 2 == 0;
+    let spans = clean.matches('`').count().is_multiple_of(2);
     let mut code = false;
     for c in clean.chars() {
         match c {

@@ -240,7 +240,7 @@ fn real_models_are_planned_for_every_target() {
                         .filter(|q| q.blocking)
                         .map(|q| q.id.as_str())
                         .collect();
-                    println!(
+                    eprintln!(
                         "{shown} {target}: {} {open:?} {:?}",
                         preset.value,
                         draft
@@ -252,7 +252,7 @@ fn real_models_are_planned_for_every_target() {
                     );
                 }
                 Outcome::Handoff(handoff) => {
-                    println!("{shown} {target}: {} {}", handoff.skill, handoff.reason)
+                    eprintln!("{shown} {target}: {} {}", handoff.skill, handoff.reason)
                 }
             }
         }

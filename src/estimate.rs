@@ -6,7 +6,7 @@
 
 use crate::{
     catalogue::presets::Preset,
-    facts::{Graph, Node, Tensor},
+    facts::{ByName, Graph, Node, Tensor},
 };
 
 /// Bytes of the weights of a model.
@@ -22,17 +22,19 @@ pub struct Weights {
 
 /// The tensors of a graph, to be found by name.
 #[derive(Debug)]
-struct Tensors<'g>(Vec<&'g Tensor>);
+struct Tensors<'g> {
+    all: &'g [Tensor],
+    by_name: ByName<usize>,
+}
 
 impl<'g> Tensors<'g> {
     fn new(graph: &'g Graph) -> Self {
-        let mut tensors: Vec<&Tensor> = graph.tensors.iter().collect();
-        tensors.sort_by(|a, b| a.name.cmp(&b.name));
-        Self(tensors)
+        let names = graph.tensors.iter().enumerate().map(|(at, tensor)| (tensor.name.as_str(), at));
+        Self { all: &graph.tensors, by_name: ByName::new(names) }
     }
 
     fn position(&self, name: &str) -> Option<usize> {
-        self.0.binary_search_by(|tensor| tensor.name.as_str().cmp(name)).ok()
+        self.by_name.candidates(name).copied().find(|at| self.all[*at].name == name)
     }
 }
 
@@ -45,22 +47,26 @@ fn weight_of(node: &Node) -> Option<&str> {
     node.inputs.get(position).map(String::as_str)
 }
 
-/// Bytes before and after, when the weights of the nodes that `quantized` admits get the bits of the preset.
+/// Bytes before and after, when the weights of these nodes get the bits of the preset.
 ///
 /// Float tensors with two or more dimensions count as weights; biases stay 32 bits wide.
-pub fn weights(graph: &Graph, preset: &Preset, quantized: impl Fn(&Node) -> bool) -> Weights {
+pub fn weights<'g>(
+    graph: &'g Graph,
+    preset: &Preset,
+    quantized: impl IntoIterator<Item = &'g Node>,
+) -> Weights {
     let tensors = Tensors::new(graph);
-    let mut smaller = vec![false; tensors.0.len()];
+    let mut smaller = vec![false; tensors.all.len()];
     if !preset.weights_in_float {
-        for node in graph.nodes.iter().filter(|node| quantized(node)) {
+        for node in quantized {
             if let Some(at) = weight_of(node).and_then(|name| tensors.position(name)) {
-                let tensor = tensors.0[at];
+                let tensor = &tensors.all[at];
                 smaller[at] = tensor.dims.len() > 1 && tensor.dtype.contains("float");
             }
         }
     }
     let mut sum = Weights::default();
-    for (tensor, smaller) in tensors.0.iter().zip(smaller) {
+    for (tensor, smaller) in tensors.all.iter().zip(smaller) {
         sum.before += tensor.bytes;
         sum.quantized += u64::from(smaller);
         sum.after += if smaller { quantized_bytes(tensor, preset) } else { tensor.bytes };
@@ -86,11 +92,11 @@ pub fn constant_matmul_bytes(graph: &Graph) -> u64 {
         .iter()
         .filter(|node| node.op_type == "MatMul")
         .filter_map(|node| tensors.position(node.inputs.get(1)?))
-        .filter(|at| tensors.0[*at].dims.len() == 2)
+        .filter(|at| tensors.all[*at].dims.len() == 2)
         .collect();
     found.sort_unstable();
     found.dedup();
-    found.iter().map(|at| tensors.0[*at].bytes).sum()
+    found.iter().map(|at| tensors.all[*at].bytes).sum()
 }
 
 #[cfg(test)]
@@ -126,7 +132,7 @@ mod tests {
         };
         let check = |preset: &str, after: u64, quantized: u64| {
             let preset = Catalogue.presets().get(preset).unwrap();
-            let found = weights(&graph, preset, |_| true);
+            let found = weights(&graph, preset, &graph.nodes);
             assert_eq!(
                 found,
                 Weights { before: 864 + 32 + 131_072 + 40, after, quantized },

@@ -276,6 +276,34 @@ pub struct Graph {
     pub tensors: Vec<Tensor>,
 }
 
+/// Items of a graph, to be found by the name of a tensor; the order of items with one name is kept.
+#[derive(Debug, Clone)]
+pub struct ByName<T>(Vec<(u64, T)>);
+
+impl<T> ByName<T> {
+    /// Sorts items by the hash of their name, which is much faster than by long names with one beginning.
+    pub fn new<'n>(items: impl IntoIterator<Item = (&'n str, T)>) -> Self {
+        let mut items: Vec<(u64, T)> =
+            items.into_iter().map(|(name, item)| (hash(name), item)).collect();
+        items.sort_by_key(|(hash, _)| *hash);
+        Self(items)
+    }
+
+    /// The items that may have this name; the caller compares the names themselves.
+    pub fn candidates(&self, name: &str) -> impl Iterator<Item = &T> {
+        let wanted = hash(name);
+        let from = self.0.partition_point(|(hash, _)| *hash < wanted);
+        self.0[from..].iter().take_while(move |(hash, _)| *hash == wanted).map(|(_, item)| item)
+    }
+}
+
+/// FNV-1a: the same on every machine and in every run.
+fn hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 /// One node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {

@@ -37,22 +37,19 @@ pub const STAGE: Stage = Stage::Assess;
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let Some(preset) = sheet.preset.clone() else { return };
     let scope = Scope::new(ctx, sheet, &preset);
-    let quantized = match ctx.graph {
-        Some(graph) => graph
-            .nodes
-            .iter()
-            .filter(|node| node.op_type != "Constant" && scope.admits(node))
-            .count() as u64,
-        None => ctx
-            .targets()
-            .op_counts
-            .iter()
-            .filter(|(op, _)| *op != "Constant" && scope.admits_type(op))
-            .map(|(_, count)| count)
-            .sum(),
+    let nodes: Option<Vec<&Node>> = ctx.graph.map(|graph| {
+        let computing = graph.nodes.iter().filter(|node| node.op_type != "Constant");
+        computing.filter(|node| scope.admits(node)).collect()
+    });
+    let quantized = match &nodes {
+        Some(nodes) => nodes.len() as u64,
+        None => {
+            let types = ctx.targets().op_counts.iter().filter(|(op, _)| *op != "Constant");
+            types.filter(|(op, _)| scope.admits_type(op)).map(|(_, count)| count).sum()
+        }
     };
     let weights =
-        ctx.graph.map(|graph| estimate::weights(graph, &preset, |node| scope.admits(node)));
+        ctx.graph.zip(nodes).map(|(graph, nodes)| estimate::weights(graph, &preset, nodes));
     let stated = ctx
         .onnx()
         .weights

@@ -1,54 +1,58 @@
 //! Look-ups in a graph: who makes a tensor, who reads it, which nodes an entry of a list means.
 
+use std::cell::OnceCell;
+
 use regex_lite::{Regex, RegexBuilder};
 
-use crate::facts::{Graph, Node};
+use crate::facts::{ByName, Graph, Node};
 
-/// A graph with its tensors sorted by name.
+/// The ends of tensors: a name with the node that makes or reads it.
+type Ends<'g> = ByName<(&'g str, &'g Node)>;
+
+/// A graph whose tensors can be found by name.
 #[derive(Debug)]
 pub struct Lookup<'g> {
     /// The graph.
     pub graph: &'g Graph,
-    producers: Vec<(&'g str, &'g Node)>,
-    consumers: Vec<(&'g str, &'g Node)>,
+    producers: Ends<'g>,
+    // Not every rule goes forwards.
+    consumers: OnceCell<Ends<'g>>,
 }
 
 impl<'g> Lookup<'g> {
-    /// Sorts the tensors of a graph.
+    /// Indexes the tensors of a graph.
     pub fn new(graph: &'g Graph) -> Self {
-        let mut producers: Vec<(&str, &Node)> = Vec::with_capacity(graph.nodes.len());
-        let mut consumers: Vec<(&str, &Node)> = Vec::with_capacity(2 * graph.nodes.len());
-        for node in &graph.nodes {
-            producers.extend(node.outputs.iter().map(|name| (name.as_str(), node)));
-            consumers.extend(node.inputs.iter().map(|name| (name.as_str(), node)));
-        }
-        producers.sort_by_key(|(name, _)| *name);
-        consumers.sort_by_key(|(name, _)| *name);
-        Self { graph, producers, consumers }
+        let producers = Self::ends(graph, |node| &node.outputs);
+        Self { graph, producers, consumers: OnceCell::new() }
+    }
+
+    fn ends(graph: &'g Graph, names: fn(&Node) -> &[String]) -> Ends<'g> {
+        let of = move |node: &'g Node| {
+            names(node).iter().map(move |name| (name.as_str(), (name.as_str(), node)))
+        };
+        ByName::new(graph.nodes.iter().flat_map(of))
     }
 
     /// The node that makes a tensor.
     pub fn producer(&self, tensor: &str) -> Option<&'g Node> {
-        let at = self.producers.binary_search_by_key(&tensor, |(name, _)| *name).ok()?;
-        Some(self.producers[at].1)
+        let mut found = self.producers.candidates(tensor);
+        found.find(|(name, _)| *name == tensor).map(|(_, node)| *node)
     }
 
     /// The nodes that read a tensor.
-    pub fn consumers(&self, tensor: &str) -> impl Iterator<Item = &'g Node> {
-        let from = self.consumers.partition_point(|(name, _)| *name < tensor);
-        self.consumers[from..]
-            .iter()
-            .take_while(move |(name, _)| *name == tensor)
-            .map(|(_, node)| *node)
+    pub fn consumers<'a>(&'a self, tensor: &'a str) -> impl Iterator<Item = &'g Node> + 'a {
+        let consumers = self.consumers.get_or_init(|| Self::ends(self.graph, |node| &node.inputs));
+        let found = consumers.candidates(tensor);
+        found.filter(move |(name, _)| *name == tensor).map(|(_, node)| *node)
     }
 
     /// The nodes that read what a node makes.
-    pub fn readers(&self, node: &'g Node) -> impl Iterator<Item = &'g Node> {
+    pub fn readers<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'g Node> + 'a {
         node.outputs.iter().flat_map(|output| self.consumers(output))
     }
 
     /// Whether folding BatchNormalization will merge this node and rename it.
-    pub fn is_folded(&self, node: &'g Node) -> bool {
+    pub fn is_folded(&self, node: &Node) -> bool {
         let mut readers = self.readers(node);
         matches!(node.op_type.as_str(), "Conv" | "ConvTranspose" | "Gemm")
             && readers.next().is_some_and(|next| next.op_type == "BatchNormalization")

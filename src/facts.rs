@@ -6,13 +6,22 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod machine;
+pub mod torch;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::vocab::{Architecture, Layout, Severity};
+use crate::{
+    facts::machine::{
+        Cpu, CustomOps, Gpu, Interpreter, Npu, Package, Toolkit, lenient, npu, packages,
+    },
+    facts::torch::{Exactness, TorchFacts},
+    vocab::{Architecture, Layout, Severity},
+};
 
 /// `model_analysis.json`: the structural facts of a model, read without its weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,15 +57,36 @@ pub struct ModelFacts {
     pub model_path: String,
     /// `onnx`, or the Hugging Face `model_type`.
     pub model_type: String,
-    /// What loads it in Python, for example `onnx.load`.
+    /// What loads it in Python, for example `onnx.load` or `AutoModelForCausalLM`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loading_class: Option<String>,
-    /// Model and external data, in GB (10^9 bytes).
+    /// Whether a Hugging Face model brings Python code of its own (`auto_map`) that loading it may run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_remote_code: Option<bool>,
+    /// The version of transformers that wrote the Hugging Face config.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transformers_version: Option<String>,
+    /// The versions of transformers that can load the model, as other writers know them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transformers_version_required: Option<String>,
+    /// Whether there is more than one expert to route to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_moe: Option<bool>,
+    /// Layers of the language model, MTP layers not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_hidden_layers: Option<u64>,
+    /// Width of the language model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_size: Option<u64>,
+    /// Model and external data, or the weights as they are stored, in GB (10^9 bytes).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_size_gb: Option<f64>,
     /// Facts of an ONNX graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onnx_specific: Option<OnnxFacts>,
+    /// Facts of a Hugging Face model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub torch_specific: Option<TorchFacts>,
     /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -216,12 +246,22 @@ pub struct WeightFacts {
 /// What there is to quantize.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuantizationTargets {
-    /// Linear layers; for ONNX `MatMul` + `Gemm` + `Conv`.
+    /// Linear layers that are known, output head and towers included, a stack of experts as one; for ONNX
+    /// `MatMul` + `Gemm` + `Conv`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linear_layer_count: Option<u64>,
+    /// How `linear_layer_count` is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_layer_count_from: Option<Exactness>,
+    /// Whether experts are stacked in tensors of three dimensions instead of linear layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_non_linear_experts: Option<bool>,
     /// What is left in float by default.
     #[serde(default)]
     pub exclude_defaults: Vec<String>,
+    /// Whether expert modules have to be prepared before quantization.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_moe_preparation: Option<bool>,
     /// Facts of an ONNX graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onnx_specific: Option<OnnxTargets>,
@@ -356,7 +396,7 @@ pub struct EnvContext {
     /// Accelerators.
     #[serde(default)]
     pub hardware: Hardware,
-    /// Fields of other writers, `npu` among them.
+    /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -364,10 +404,19 @@ pub struct EnvContext {
 /// Operating system and Python.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// Operating system, with its release.
+    /// Family of the operating system: `linux`, `windows`, `macos` or `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os: Option<String>,
-    /// Python version.
+    /// Name and release of the distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_release: Option<String>,
+    /// Release of the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Whether this is the Windows Subsystem for Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wsl: Option<bool>,
+    /// Version of the Python that would run Quark; `unknown` when none is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
     /// Whether this is a container.
@@ -376,6 +425,25 @@ pub struct Environment {
     /// Which container runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_runtime: Option<String>,
+    /// That Python.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<Interpreter>,
+    /// Every Python that was found, in the order in which they would be taken.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub interpreters: Vec<Interpreter>,
+    /// Packages of that Python that matter to Quark, by their names on PyPI.
+    #[serde(default, deserialize_with = "packages", skip_serializing_if = "BTreeMap::is_empty")]
+    pub packages: BTreeMap<String, Package>,
+    /// Execution providers whose libraries came with its ONNX Runtime; `null` without one.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub execution_providers: Option<Vec<String>>,
+    /// Libraries of Quark's custom ONNX ops that are built; `null` without amd-quark, empty when the first
+    /// import will compile them.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub quark_custom_ops: Option<Vec<CustomOps>>,
+    /// Compilers and build tools on `PATH`, with where they are.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "BTreeMap::is_empty")]
+    pub compilers: BTreeMap<String, String>,
     /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -387,7 +455,7 @@ pub struct Hardware {
     /// `amd-rocm`, `nvidia-cuda`, `cpu` or `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<String>,
-    /// CUDA version.
+    /// Version of the CUDA toolkit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuda_version: Option<String>,
     /// ROCm version.
@@ -402,9 +470,33 @@ pub struct Hardware {
     /// Architecture of the GPUs, for example `gfx942`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_arch: Option<String>,
-    /// Main memory in GB.
+    /// Memory of one GPU, in GiB, as Quark's skill writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_gb: Option<f64>,
+    /// Main memory in GiB.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub system_memory_gb: Option<f64>,
+    /// The main processor.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
+    /// Every GPU, one entry a kind.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<Gpu>,
+    /// The Ryzen AI NPU.
+    #[serde(default, deserialize_with = "npu", skip_serializing_if = "Option::is_none")]
+    pub npu: Option<Npu>,
+    /// Drivers that are loaded, with their versions where they say.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "BTreeMap::is_empty")]
+    pub drivers: BTreeMap<String, Option<String>>,
+    /// CUDA toolkits.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub cuda_toolkits: Vec<Toolkit>,
+    /// Installations of ROCm.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub rocm_toolkits: Vec<Toolkit>,
+    /// Name of the board, for example a Jetson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub board: Option<String>,
     /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,

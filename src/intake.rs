@@ -6,17 +6,86 @@
 //!
 //! This module judges no quantization: what a fact means for a plan is for the rules.
 
+pub mod hf;
 pub mod onnx;
+pub mod safetensors;
 
 mod formats;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::intake::onnx::wire::Defect;
+use crate::facts::ModelAnalysis;
+use crate::intake::hf::TorchModel;
+use crate::intake::onnx::defect::Defect;
+
+/// A model of either kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnyModel {
+    /// An ONNX model.
+    Onnx(onnx::Model),
+    /// A Hugging Face model.
+    Torch(TorchModel),
+}
+
+impl AnyModel {
+    /// What is written to `model_analysis.json`.
+    pub fn analysis(&self) -> &ModelAnalysis {
+        match self {
+            Self::Onnx(model) => &model.analysis,
+            Self::Torch(model) => &model.analysis,
+        }
+    }
+}
+
+/// Reads the model at `path`, whichever kind it is, within the usual limits.
+///
+/// A folder is ONNX when it holds an `.onnx` file and no weights of PyTorch; with both it is ambiguous.
+pub fn read(path: &Path) -> Result<AnyModel, IntakeError> {
+    if is_torch(path)? {
+        hf::read(path, &safetensors::Limits::default()).map(AnyModel::Torch)
+    } else {
+        onnx::read(path, &onnx::wire::Limits::default()).map(AnyModel::Onnx)
+    }
+}
+
+/// Whether `path` is for the Hugging Face reader, by names and first bytes.
+fn is_torch(path: &Path) -> Result<bool, IntakeError> {
+    let Ok(metadata) = fs::metadata(path) else { return Ok(hf::hub_id(path).is_some()) };
+    if metadata.is_dir() {
+        let names = names(path)?;
+        let with =
+            |ends: &[&str]| names.iter().find(|name| ends.iter().any(|end| name.ends_with(end)));
+        let weights = with(&[".safetensors", ".safetensors.index.json", ".gguf"])
+            .or_else(|| names.iter().find(|name| name.starts_with("pytorch_model")));
+        return match (with(&[".onnx"]), weights) {
+            (Some(onnx), Some(torch)) => Err(IntakeError::TwoKinds {
+                folder: path.to_owned(),
+                onnx: onnx.clone(),
+                torch: torch.clone(),
+            }),
+            (Some(_), None) => Ok(false),
+            (None, _) => Ok(true),
+        };
+    }
+    if !metadata.is_file() {
+        return Ok(false);
+    }
+    let extension =
+        path.extension().and_then(|ext| ext.to_str()).unwrap_or("").to_ascii_lowercase();
+    match extension.as_str() {
+        "safetensors" | "gguf" | "json" => Ok(true),
+        "onnx" => Ok(false),
+        _ => {
+            let file = File::open(path).map_err(|cause| IntakeError::io(path, cause));
+            let head = head(&mut file?, 64).map_err(|cause| IntakeError::io(path, cause))?;
+            Ok(matches!(formats::looks_like(&head), Some(formats::JSON)))
+        }
+    }
+}
 
 /// Why a model could not be read.
 #[derive(Debug, Error)]
@@ -79,6 +148,66 @@ pub enum IntakeError {
         #[source]
         defect: Defect,
     },
+    /// A folder without any model.
+    #[error("there is no model in the folder `{}`", folder.display())]
+    NothingKnown {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A folder with models of two kinds.
+    #[error(
+        "the folder `{}` holds an ONNX model (`{}`) and a PyTorch one (`{}`)",
+        folder.display(),
+        escape(onnx),
+        escape(torch)
+    )]
+    TwoKinds {
+        /// The folder.
+        folder: PathBuf,
+        /// The first ONNX file.
+        onnx: String,
+        /// The first file with weights of PyTorch.
+        torch: String,
+    },
+    /// The name of a model on the Hub, which is not here.
+    #[error("there is no file or folder `{id}`; it looks like a model on the Hugging Face Hub")]
+    HubId {
+        /// The name.
+        id: String,
+    },
+    /// A config that is not JSON.
+    #[error("`{}` is not JSON at line {line}, column {column}", path.display())]
+    NotJson {
+        /// The path.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// Where.
+        column: usize,
+    },
+    /// JSON that is no config.
+    #[error("`{}` is no config of a model: it is JSON, but no object", path.display())]
+    NotAConfig {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A config too long to be one.
+    #[error("`{}` has more than {limit} bytes, too many for a config", path.display())]
+    TooLarge {
+        /// The path.
+        path: PathBuf,
+        /// The limit.
+        limit: u64,
+    },
+    /// A file of weights, given alone, that cannot be used.
+    #[error("the weights of `{}` cannot be read", path.display())]
+    Weights {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        problem: safetensors::shards::Problem,
+    },
     /// The operating system refused.
     #[error("cannot read `{}`", path.display())]
     Io {
@@ -94,13 +223,19 @@ impl IntakeError {
     /// The stable name of the kind of error.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NotFound { .. } | Self::NoModel { .. } => "MODEL_NOT_FOUND",
-            Self::Ambiguous { .. } => "MODEL_AMBIGUOUS",
+            Self::NotFound { .. } | Self::NoModel { .. } | Self::NothingKnown { .. } => {
+                "MODEL_NOT_FOUND"
+            }
+            Self::HubId { .. } => "MODEL_NOT_LOCAL",
+            Self::Ambiguous { .. } | Self::TwoKinds { .. } => "MODEL_AMBIGUOUS",
             Self::NotAFile { .. } | Self::Io { .. } => "MODEL_IO",
             Self::Empty { .. } => "MODEL_EMPTY",
             Self::NotOnnx { .. } => "MODEL_NOT_ONNX",
+            Self::NotJson { .. } | Self::NotAConfig { .. } => "MODEL_NOT_CONFIG",
             Self::Malformed { .. } => "MODEL_MALFORMED",
-            Self::Limit { .. } => "MODEL_LIMIT",
+            Self::Weights { problem, .. } if problem.is_limit() => "MODEL_LIMIT",
+            Self::Weights { .. } => "MODEL_MALFORMED",
+            Self::Limit { .. } | Self::TooLarge { .. } => "MODEL_LIMIT",
         }
     }
 
@@ -125,7 +260,21 @@ impl IntakeError {
                 "fetch the real file with `git lfs pull`".to_owned()
             }
             Self::NotOnnx { .. } => "give the path of an `.onnx` file".to_owned(),
-            Self::Malformed { .. } => {
+            Self::NothingKnown { .. } => {
+                "give a folder with a `config.json`, or the path of an `.onnx` file".to_owned()
+            }
+            Self::TwoKinds { onnx, .. } => format!(
+                "give the path of `{}` or of `config.json` to say which one is meant",
+                escape(onnx)
+            ),
+            Self::HubId { id } => format!(
+                "download it (`hf download {id} --local-dir DIR`, the config and the safetensors headers are \
+                 enough) and give that folder, or let quark-torch-model-intake analyze the id"
+            ),
+            Self::NotJson { .. } | Self::NotAConfig { .. } | Self::TooLarge { .. } => {
+                "give the `config.json` of a Hugging Face model, or its folder".to_owned()
+            }
+            Self::Malformed { .. } | Self::Weights { .. } => {
                 "the file is damaged or cut off: export or download it again".to_owned()
             }
             Self::Limit { .. } => {
@@ -181,6 +330,19 @@ fn locate(path: &Path) -> Result<PathBuf, IntakeError> {
             })
         }
     }
+}
+
+/// The sorted names of the files in a folder; what is no text is left out.
+fn names(folder: &Path) -> Result<Vec<String>, IntakeError> {
+    /// More is no folder of a model.
+    const MOST: usize = 100_000;
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|cause| IntakeError::io(folder, cause))?.take(MOST) {
+        let entry = entry.map_err(|cause| IntakeError::io(folder, cause))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// The first bytes of a file, at most `size`.

@@ -30,9 +30,9 @@
 //! | words | [`vocab`] |
 //! | data | [`facts`], [`intent`], [`catalogue`], [`plan`] |
 //! | pure | [`estimate`], [`rules`], [`session`], [`render`] |
-//! | edges | [`intake`], [`store`], [`emit`] |
+//! | edges | [`intake`], [`probe`], [`store`], [`emit`] |
 //! | use cases | [`planner`], [`schema`] |
-//! | faces | [`cli`] |
+//! | faces | [`mcp`], [`cli`] |
 
 pub mod catalogue;
 pub mod cli;
@@ -41,8 +41,10 @@ pub mod estimate;
 pub mod facts;
 pub mod intake;
 pub mod intent;
+pub mod mcp;
 pub mod plan;
 pub mod planner;
+pub mod probe;
 pub mod render;
 pub mod rules;
 pub mod schema;

@@ -8,8 +8,11 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod common;
+pub mod errors;
 pub mod onnx;
+pub mod phrase;
 pub mod request;
+pub mod routing;
 pub mod rows;
 pub mod sheet;
 

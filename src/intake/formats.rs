@@ -2,6 +2,8 @@
 
 /// A Git LFS pointer in place of the file it points to.
 pub const LFS_POINTER: &str = "a Git LFS pointer";
+/// Text that starts like a JSON object or list.
+pub const JSON: &str = "JSON";
 
 /// Names the format of a file by its first bytes, with its article; `None` when they say nothing.
 pub fn looks_like(head: &[u8]) -> Option<&'static str> {
@@ -47,7 +49,7 @@ pub fn looks_like(head: &[u8]) -> Option<&'static str> {
         return None;
     }
     match text.trim_start().chars().next() {
-        Some('{' | '[') => Some("JSON"),
+        Some('{' | '[') => Some(JSON),
         Some('<') => Some("HTML or XML"),
         _ => Some("plain text"),
     }

@@ -100,9 +100,12 @@ def described(path):
     return ops, powers
 
 
-def run(path, inputs):
+ORT_DTYPES = {f"tensor({name})": dtype for name, dtype in {**DTYPES, "float": np.float32}.items()}
+
+
+def run(path):
     """Whether ONNX Runtime runs the file, without and with Quark's ops."""
-    feed = RandomSamples(inputs, 1).get_next()
+    rng = np.random.default_rng(0)
     results = {}
     for name, ops in (("plain", False), ("with_quark_ops", True)):
         options = onnxruntime.SessionOptions()
@@ -111,7 +114,11 @@ def run(path, inputs):
             options.register_custom_ops_library(get_library_path("cpu"))
         try:
             session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-            session.run(None, {name: feed[name] for name in feed})
+            feed = {}
+            for entry in session.get_inputs():
+                shape = [size if isinstance(size, int) and size > 0 else 1 for size in entry.shape]
+                feed[entry.name] = rng.random(shape).astype(ORT_DTYPES[entry.type])
+            session.run(None, feed)
             results[name] = "ok"
         except Exception as error:  # noqa: BLE001 - the message is the result
             results[name] = str(error)[:120]
@@ -139,7 +146,7 @@ def main():
         "preset": plan["preset"],
         "ops": dict(sorted(ops.items())),
         "scales_are_powers_of_two": powers,
-        "runs": run(arguments.output, inputs),
+        "runs": run(arguments.output),
     }
     print("RESULT " + json.dumps(result))
 

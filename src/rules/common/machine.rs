@@ -14,8 +14,12 @@ pub fn accelerator<'a>(ctx: &Context<'a>) -> Option<&'a str> {
 }
 
 /// Whether ONNX Runtime has an execution provider; `None` when nothing says.
+///
+/// What an install skill saw ONNX Runtime list goes before the libraries that the probe found.
 pub fn has_provider(ctx: &Context<'_>, provider: &str) -> Option<bool> {
-    let known = ctx.install?.verification.available_providers.as_ref()?;
+    let listed = ctx.install.and_then(|install| install.verification.available_providers.as_ref());
+    let found = || ctx.environment?.environment.execution_providers.as_ref();
+    let known = listed.or_else(found)?;
     Some(known.iter().any(|name| name == provider))
 }
 
@@ -32,7 +36,7 @@ pub fn npu_device(ctx: &Context<'_>) -> Option<(&'static Device, Origin, String)
     {
         return Some((device, Origin::User, format!("you named the hardware `{name}`")));
     }
-    let found = npu_text(ctx, &["device", "generation", "id", "name", "model"])?;
+    let found = npu_text(ctx, &["generation", "device", "id", "name", "model"])?;
     Some((npu(found)?, Origin::Environment, format!("the environment names the NPU `{found}`")))
 }
 
@@ -47,39 +51,56 @@ pub fn ryzen_ai<'a>(ctx: &Context<'a>) -> Option<&'a str> {
 
 fn npu_text<'a>(ctx: &Context<'a>, keys: &[&str]) -> Option<&'a str> {
     let environment = ctx.environment?;
-    let npu = environment.other.get("npu").or_else(|| environment.hardware.other.get("npu"))?;
-    match npu {
-        Value::String(name) => keys.contains(&"name").then_some(name.as_str()),
-        npu => keys.iter().find_map(|key| npu.get(key)?.as_str()),
+    // Beside `hardware` is where a writer puts it who does not mind the shipped schema.
+    if let Some(npu) = environment.other.get("npu") {
+        return match npu {
+            Value::String(name) => keys.contains(&"name").then_some(name.as_str()),
+            npu => keys.iter().find_map(|key| npu.get(key)?.as_str()),
+        };
     }
+    let npu = environment.hardware.npu.as_ref()?;
+    keys.iter().find_map(|key| match *key {
+        "generation" => npu.generation.as_deref(),
+        "name" => npu.name.as_deref(),
+        "ryzen_ai_version" => npu.ryzen_ai_version.as_deref(),
+        key => npu.other.get(key)?.as_str(),
+    })
+}
+
+/// The main memory in GiB.
+pub fn memory_gb(ctx: &Context<'_>) -> Option<f64> {
+    let hardware = &ctx.environment?.hardware;
+    // Writers without a field for it put it where the memory of a GPU goes, when there is none.
+    let alone = || (accelerator(ctx) == Some("cpu")).then_some(hardware.memory_gb).flatten();
+    hardware.system_memory_gb.or_else(alone)
 }
 
 /// Whether the CPU that is stated has the instructions for u8×s8 products without saturation (VNNI);
 /// `None` when its flags are not stated.
 pub fn has_vnni(ctx: &Context<'_>) -> Option<bool> {
-    let hardware = &ctx.environment?.hardware.other;
-    let flags = hardware
-        .get("cpu_flags")
-        .or_else(|| hardware.get("cpu").and_then(|cpu| cpu.get("flags")))
-        .or_else(|| ctx.environment?.other.get("cpu_flags"))?;
-    let flags: Vec<&str> = match flags {
-        Value::Array(flags) => flags.iter().filter_map(Value::as_str).collect(),
-        Value::String(flags) => flags.split_whitespace().collect(),
-        _ => return None,
-    };
+    let environment = ctx.environment?;
+    let hardware = &environment.hardware;
+    let is_vnni = |flag: &str| flag.to_lowercase().replace('_', "").ends_with("vnni");
     // Linux writes `avx512_vnni` and `avx_vnni`, others `avx512vnni`.
-    Some(flags.iter().any(|flag| flag.to_lowercase().replace('_', "").ends_with("vnni")))
+    if let Some(flags) = hardware.cpu.as_ref().and_then(|cpu| cpu.flags.as_ref()) {
+        return Some(flags.iter().any(|flag| is_vnni(flag)));
+    }
+    match hardware.other.get("cpu_flags").or_else(|| environment.other.get("cpu_flags"))? {
+        Value::Array(flags) => Some(flags.iter().filter_map(Value::as_str).any(is_vnni)),
+        Value::String(flags) => Some(flags.split_whitespace().any(is_vnni)),
+        _ => None,
+    }
 }
 
 /// A package version that the environment states.
 pub fn package<'a>(ctx: &Context<'a>, name: &str) -> Option<&'a str> {
     let environment = ctx.environment?;
-    let packages = environment
-        .other
-        .get("packages")
-        .or_else(|| environment.environment.other.get("packages"))?;
-    let value = packages.get(name).or_else(|| packages.get(name.replace('-', "_")))?;
-    value.as_str().or_else(|| value.get("version")?.as_str())
+    let typed = environment.environment.packages.get(name);
+    typed.and_then(|package| package.version.as_deref()).or_else(|| {
+        let packages = environment.other.get("packages")?;
+        let value = packages.get(name).or_else(|| packages.get(name.replace('-', "_")))?;
+        value.as_str().or_else(|| value.get("version")?.as_str())
+    })
 }
 
 /// The device on which PyTorch can fine-tune, as Quark spells it, with the fact that says so.

@@ -1,4 +1,4 @@
-//! Versions as packages spell them, and ranges such as `>=1.21.0,<=1.22.0`.
+//! Versions by their numbers alone, as drivers, toolkits and people spell them.
 
 use std::cmp::Ordering;
 
@@ -32,40 +32,18 @@ pub fn at_least(version: &str, least: &str) -> Option<bool> {
     compare(version, least).map(Ordering::is_ge)
 }
 
-/// Whether a version lies in a range of the form `>=1.2,<2`; `None` when either cannot be read.
-pub fn within(version: &str, range: &str) -> Option<bool> {
-    let mut inside = true;
-    for bound in range.split(',').map(str::trim) {
-        let end = bound.find(|c: char| c.is_ascii_digit())?;
-        let order = compare(version, &bound[end..])?;
-        inside &= match bound[..end].trim() {
-            ">=" => order.is_ge(),
-            ">" => order.is_gt(),
-            "<=" => order.is_le(),
-            "<" => order.is_lt(),
-            "==" => order.is_eq(),
-            "!=" => order.is_ne(),
-            _ => return None,
-        };
-    }
-    Some(inside)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn versions_lie_in_ranges_by_their_numbers() {
-        let check = |version: &str, range: &str, expected: Option<bool>| {
-            assert_eq!(within(version, range), expected, "`{version}` in `{range}`");
+    fn versions_compare_by_their_numbers() {
+        let check = |version: &str, least: &str, expected: Option<bool>| {
+            assert_eq!(at_least(version, least), expected, "`{version}` from `{least}`");
         };
-        check("1.22.0", ">=1.21.0,<=1.22.0", Some(true));
-        check("1.19", ">=1.21.0,<=1.22.0", Some(false));
-        check("3.13.1", ">=3.11,<3.14", Some(true));
-        check("3.14", ">=3.11,<3.14", Some(false));
-        check("1.28.0.post1", ">=1.22.2,<=1.28.0", Some(true));
-        check("new", ">=1", None);
-        check("1.0", "about 1", None);
+        check("1.6", "1.6.0", Some(true));
+        check("v1.10.2-rc", "1.9", Some(true));
+        check("6.4.0-47", "7", Some(false));
+        check("new", "1", None);
     }
 }

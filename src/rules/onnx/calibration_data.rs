@@ -16,6 +16,7 @@
 //! # Sources
 //!
 //! - 0.13, `quark/onnx/calibration/data_readers.py:572` (measured: ValueError without a reader)
+//! - 0.13, `quark/onnx/calibration/data_readers.py:58-77`: samples are transposed to NHWC when the model is (measured)
 //! - 0.13, `quark/_bundled_skills/_legacy_impl/l1-atomic/onnx/quark-onnx-quant-plan/SKILL.md`, "Recovery"
 //! - huggingface/optimum#409: batches with Percentile; ultralytics/ultralytics#25260: data of another domain
 
@@ -27,6 +28,7 @@ use crate::{
     plan::{CalibrationInput, Choice},
     rules::{
         Context, Stage,
+        common::machine,
         onnx::shapes,
         sheet::{Check, Sheet},
     },
@@ -121,7 +123,7 @@ fn default_size(
         reason = format!("you have {known} samples, so all of them");
         origin = Origin::User;
     }
-    let memory = ctx.environment.and_then(|environment| environment.hardware.memory_gb);
+    let memory = machine::memory_gb(ctx);
     if let (Some(memory), Some(bytes)) = (memory, sample_bytes(ctx)) {
         // A quarter of the memory for inputs leaves room for the activations.
         let fits = ((memory * 0.25e9) as u64 / bytes.max(1)).max(1);
@@ -202,13 +204,8 @@ fn reader_yields(sheet: &Sheet, ctx: &Context<'_>, input: &TensorFacts) -> Calib
     let fixed = fixed.map(|dims| dims.iter().map(u64::to_string).collect::<Vec<_>>());
     let shape = match fixed.or_else(|| shapes::dims(input)) {
         None => "of unknown rank".to_owned(),
-        Some(mut dims) => {
-            if dims.len() == 4 && sheet.option_is_on(ctx, "ConvertNCHWToNHWC") {
-                // Channels go last.
-                dims[1..].rotate_left(1);
-            }
-            dims.join("x")
-        }
+        // With `ConvertNCHWToNHWC` too: Quark turns each sample over itself (`CachedDataReader`).
+        Some(dims) => dims.join("x"),
     };
     let half = input.dtype == "float16" && sheet.option_is_on(ctx, "ConvertFP16ToFP32");
     let dtype = if half { "float32".to_owned() } else { input.dtype.clone() };

@@ -4,17 +4,19 @@
 //!
 //! # Why
 //!
-//! NHWC is part of that flow's contract. Quark itself does not ask for it, and with it the model's input has
-//! another shape, so the calibration reader and the application have to deliver NHWC.
+//! NHWC is part of that flow's contract. Quark itself does not ask for it. With it the input of the quantized
+//! model has another shape, so the application has to deliver NHWC. The calibration reader goes on yielding
+//! NCHW: Quark transposes each sample itself, and a reader that yields NHWC fails.
 //!
 //! # Example
 //!
-//! `image` is `1x3x224x224`, so the model is converted and the reader must yield `1x224x224x3`.
+//! `image` is `1x3x224x224`, so the quantized model takes `1x224x224x3`, and the reader yields `1x3x224x224`.
 //!
 //! # Sources
 //!
 //! - 0.13, `quark/_bundled_skills/_legacy_impl/l1-atomic/onnx/quark-onnx-quant-plan/SKILL.md`, "Rules"
 //! - 0.13, `quark/onnx/quantization/config/legacy.py`: `convert_nchw_to_nhwc` is off; XINT8 works on NCHW (measured)
+//! - 0.13, `quark/onnx/calibration/data_readers.py:58-77`: the samples are transposed (measured)
 
 use crate::{
     rules::{Context, Stage, sheet::Sheet},
@@ -46,7 +48,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     pen.option("ConvertNCHWToNHWC", true, "the inputs are NCHW and the NPU's CNN flow takes NHWC");
     pen.risk(
         Severity::Low,
-        "the inputs become NHWC: the calibration reader and the application must deliver them so; Quark itself also quantizes NCHW",
+        "the quantized model takes NHWC, so the application must deliver it; the calibration reader still yields NCHW, which Quark transposes itself",
         Some("set the extra option `ConvertNCHWToNHWC` to false to keep NCHW".to_owned()),
     );
 }

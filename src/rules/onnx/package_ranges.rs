@@ -21,10 +21,10 @@ use serde_json::json;
 use crate::{
     rules::{
         Context, Stage,
-        common::{machine, versions},
+        common::machine,
         sheet::{Route, Sheet, propose_again},
     },
-    vocab::Severity,
+    vocab::{Severity, versions},
 };
 
 /// The reason code.

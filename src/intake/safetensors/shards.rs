@@ -1,0 +1,394 @@
+//! The safetensors files of one model: which there are, which there should be, and whether they agree.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::intake::safetensors::{Defect, Reader, Tensor};
+use crate::intake::{escape, formats};
+
+/// Files whose names end so hold an index.
+pub const INDEX: &str = ".safetensors.index.json";
+
+/// Which files make up a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The index, when there is one.
+    pub index: Option<String>,
+    /// The files, sorted, as they are without an index.
+    pub files: Vec<String>,
+    /// Shards that their numbering calls for and that are not there.
+    pub missing: Vec<String>,
+}
+
+/// The weights of a model, by their headers.
+#[derive(Debug, Default)]
+pub struct Weights {
+    /// Tensors of all readable files, in the order of the files.
+    pub tensors: Vec<Tensor>,
+    /// Files that were looked for.
+    pub files: Vec<String>,
+    /// Bytes of the files that are there.
+    pub file_bytes: u64,
+    /// Bytes of all tensors, as the index states them.
+    pub stated_bytes: Option<u64>,
+    /// Everything that is wrong.
+    pub problems: Vec<Problem>,
+}
+
+impl Weights {
+    /// Files that cannot be used, sorted.
+    pub fn unusable(&self) -> Vec<String> {
+        let files: BTreeSet<&String> =
+            self.problems.iter().filter_map(Problem::unusable_file).collect();
+        files.into_iter().cloned().collect()
+    }
+}
+
+/// What is wrong with the files of a model.
+#[derive(Debug, Error)]
+pub enum Problem {
+    /// A file that is not there.
+    #[error("`{}` is missing", escape(file))]
+    Missing {
+        /// The file.
+        file: String,
+    },
+    /// A Git LFS pointer in place of the file.
+    #[error("`{}` is a Git LFS pointer, not the file itself", escape(file))]
+    Pointer {
+        /// The file.
+        file: String,
+    },
+    /// A name that is no plain name of a file in the folder.
+    #[error("the index names `{}`, which is not in the folder of the model", escape(file))]
+    Outside {
+        /// The name.
+        file: String,
+    },
+    /// A header that cannot be read.
+    #[error("`{}` cannot be used: {defect}", escape(file))]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        defect: Defect,
+    },
+    /// Faults of a header that was read.
+    #[error("`{}` is not well-formed: {first}{}", escape(file), more(*count))]
+    Malformed {
+        /// The file.
+        file: String,
+        /// The first fault.
+        first: Defect,
+        /// How many there are.
+        count: usize,
+        /// Whether data are missing.
+        cut_off: bool,
+    },
+    /// An index that cannot be read.
+    #[error("the index `{}` cannot be read: {}", escape(file), broken_index(defect.as_ref()))]
+    Index {
+        /// The file.
+        file: String,
+        /// What is wrong, when it is not the JSON.
+        defect: Option<Defect>,
+    },
+    /// Tensors that the index places in a file that does not have them.
+    #[error(
+        "the index places {count} tensors where they are not, for example `{}` in `{}`",
+        escape(tensor),
+        escape(file)
+    )]
+    NotInShard {
+        /// How many.
+        count: usize,
+        /// The first.
+        tensor: String,
+        /// Where it should be.
+        file: String,
+    },
+    /// Tensors that the index does not list.
+    #[error("the index does not list {count} tensors, for example `{}`", escape(tensor))]
+    NotInIndex {
+        /// How many.
+        count: usize,
+        /// The first.
+        tensor: String,
+    },
+    /// One tensor in two files.
+    #[error(
+        "{count} tensors are in two files, for example `{}` in `{}` and `{}`",
+        escape(tensor),
+        escape(first),
+        escape(second)
+    )]
+    InTwoFiles {
+        /// How many.
+        count: usize,
+        /// The first.
+        tensor: String,
+        /// The file read first.
+        first: String,
+        /// The other.
+        second: String,
+    },
+}
+
+fn more(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        n => format!(" (and {} more faults)", n - 1),
+    }
+}
+
+fn broken_index(defect: Option<&Defect>) -> String {
+    defect.map_or_else(|| "it is no JSON with a weight_map".to_owned(), ToString::to_string)
+}
+
+impl Problem {
+    /// The file that cannot be used because of it.
+    fn unusable_file(&self) -> Option<&String> {
+        match self {
+            Self::Missing { file }
+            | Self::Pointer { file }
+            | Self::Outside { file }
+            | Self::Unreadable { file, .. }
+            | Self::Malformed { file, cut_off: true, .. } => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a limit of this reader rather than a fault of the files.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::Unreadable { defect, .. } if defect.is_limit())
+    }
+
+    /// Whether tensors are missing, so that what was read is not the whole model.
+    pub fn is_loss(&self) -> bool {
+        self.unusable_file().is_some() || matches!(self, Self::NotInShard { .. })
+    }
+}
+
+/// Chooses the files of a model among the sorted names of a folder.
+///
+/// An index decides; else `model.safetensors`, else numbered shards, else every file. `consolidated` files are
+/// a second copy of the same weights, and `adapter` files are no model, so both count only when alone.
+pub fn plan(names: &[String]) -> Plan {
+    let indexes: Vec<&String> = names.iter().filter(|name| name.ends_with(INDEX)).collect();
+    let usual = |wanted: &str| names.iter().find(|name| *name == wanted).cloned();
+    let index = usual("model.safetensors.index.json").or_else(|| match indexes.as_slice() {
+        [only] => Some((*only).clone()),
+        _ => None,
+    });
+    if let Some(single) = usual("model.safetensors") {
+        return Plan { index, files: vec![single], missing: Vec::new() };
+    }
+    let all: Vec<&String> = names.iter().filter(|name| name.ends_with(".safetensors")).collect();
+    let is_side = |name: &str| name.starts_with("consolidated") || name.starts_with("adapter");
+    let main: Vec<String> =
+        all.iter().filter(|name| !is_side(name)).map(|name| (*name).clone()).collect();
+    let files = if main.is_empty() { all.into_iter().cloned().collect() } else { main };
+    let missing = unnumbered(&files);
+    Plan { index, files, missing }
+}
+
+/// The shards that `…-00001-of-00004.safetensors` calls for and that are not among the files.
+fn unnumbered(files: &[String]) -> Vec<String> {
+    /// More than any model has; a larger number is no numbering.
+    const MOST: usize = 10_000;
+    let mut series: BTreeMap<(&str, &str), BTreeSet<usize>> = BTreeMap::new();
+    for file in files {
+        let stem = file.strip_suffix(".safetensors").unwrap_or(file);
+        let Some((rest, total)) = stem.rsplit_once("-of-") else { continue };
+        let Some((prefix, number)) = rest.rsplit_once('-') else { continue };
+        if let Ok(number) = number.parse() {
+            series.entry((prefix, total)).or_default().insert(number);
+        }
+    }
+    let mut missing = Vec::new();
+    for ((prefix, total), found) in series {
+        let Some(count) = total.parse::<usize>().ok().filter(|count| *count <= MOST) else {
+            continue;
+        };
+        let width = total.len();
+        let absent = (1..=count).filter(|number| !found.contains(number));
+        missing.extend(
+            absent.map(|number| format!("{prefix}-{number:0width$}-of-{total}.safetensors")),
+        );
+    }
+    missing
+}
+
+#[derive(Deserialize)]
+struct Index {
+    #[serde(default)]
+    metadata: Option<IndexMetadata>,
+    weight_map: HashMap<String, String>,
+}
+
+#[derive(Deserialize, Default)]
+struct IndexMetadata {
+    /// A float in some files.
+    #[serde(default)]
+    total_size: Option<serde_json::Number>,
+}
+
+/// Reads the headers of the files of a plan.
+pub fn read(folder: &Path, plan: Plan, reader: &mut Reader) -> Weights {
+    let mut weights = Weights { files: plan.files, ..Weights::default() };
+    let mut map = None;
+    if let Some(file) = plan.index {
+        match read_index(folder, &file, reader) {
+            Ok(index) => {
+                let files: BTreeSet<&String> = index.weight_map.values().collect();
+                weights.files = files.into_iter().cloned().collect();
+                let size = index.metadata.unwrap_or_default().total_size;
+                weights.stated_bytes =
+                    size.and_then(|size| size.as_u64().or(size.as_f64().map(|size| size as u64)));
+                map = Some(index.weight_map);
+            }
+            Err(defect) => weights.problems.push(Problem::Index { file, defect }),
+        }
+    }
+    if map.is_none() {
+        weights.problems.extend(plan.missing.into_iter().map(|file| Problem::Missing { file }));
+    }
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut twice: Option<Problem> = None;
+    weights.files.truncate(reader.limits().files);
+    for (at, file) in weights.files.clone().into_iter().enumerate() {
+        if !is_plain_name(&file) {
+            weights.problems.push(Problem::Outside { file });
+            continue;
+        }
+        let Some(tensors) = read_file(folder, file, reader, &mut weights) else { continue };
+        places.reserve(tensors.len());
+        for tensor in &tensors {
+            let Some(before) = places.insert(tensor.name.clone(), at) else { continue };
+            match &mut twice {
+                Some(Problem::InTwoFiles { count, .. }) => *count += 1,
+                // Twice in one file is a fault of that file.
+                _ if before == at => {}
+                other => {
+                    *other = Some(Problem::InTwoFiles {
+                        count: 1,
+                        tensor: tensor.name.clone(),
+                        first: weights.files[before].clone(),
+                        second: weights.files[at].clone(),
+                    });
+                }
+            }
+        }
+        weights.tensors.extend(tensors);
+    }
+    weights.problems.extend(twice);
+    if let Some(map) = map {
+        disagreements(&map, &places, &mut weights);
+    }
+    weights
+}
+
+fn read_index(folder: &Path, file: &str, reader: &mut Reader) -> Result<Index, Option<Defect>> {
+    let limit = reader.limits().header;
+    let source = File::open(folder.join(file)).map_err(|cause| Some(cause.into()))?;
+    let mut text = Vec::new();
+    source.take(limit + 1).read_to_end(&mut text).map_err(|cause| Some(cause.into()))?;
+    if text.len() as u64 > limit {
+        return Err(Some(Defect::TooLarge { header: text.len() as u64, limit }));
+    }
+    reader.also_digest(file, &text);
+    serde_json::from_slice(&text).map_err(|_| None)
+}
+
+/// A name of a file in the folder, and nothing else.
+fn is_plain_name(file: &str) -> bool {
+    let mut parts = Path::new(file).components();
+    matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(_)), None))
+        && !file.contains(['/', '\\', ':'])
+}
+
+/// The tensors of a file; what is wrong goes to the problems.
+fn read_file(
+    folder: &Path,
+    file: String,
+    reader: &mut Reader,
+    weights: &mut Weights,
+) -> Option<Vec<Tensor>> {
+    let path = folder.join(&file);
+    // Opening a pipe would wait for a writer, so the kind comes first.
+    let Some(metadata) = path.metadata().ok().filter(std::fs::Metadata::is_file) else {
+        weights.problems.push(Problem::Missing { file });
+        return None;
+    };
+    let length = metadata.len();
+    weights.file_bytes += length;
+    let header =
+        File::open(&path).map_err(Defect::from).and_then(|source| reader.read(source, length));
+    match header {
+        Ok(header) => {
+            let cut_off = header.defects.iter().any(|one| matches!(one, Defect::CutOff { .. }));
+            let count = header.defects.len();
+            // That data are missing outweighs the rest.
+            let first = header
+                .defects
+                .into_iter()
+                .enumerate()
+                .min_by_key(|(at, defect)| (!matches!(defect, Defect::CutOff { .. }), *at));
+            if let Some((_, first)) = first {
+                weights.problems.push(Problem::Malformed { file, first, count, cut_off });
+            }
+            Some(header.tensors)
+        }
+        Err(_) if is_pointer(&path) => {
+            weights.problems.push(Problem::Pointer { file });
+            None
+        }
+        Err(defect) => {
+            weights.problems.push(Problem::Unreadable { file, defect });
+            None
+        }
+    }
+}
+
+fn is_pointer(path: &Path) -> bool {
+    let mut head = Vec::new();
+    File::open(path).and_then(|file| file.take(64).read_to_end(&mut head)).is_ok()
+        && formats::looks_like(&head) == Some(formats::LFS_POINTER)
+}
+
+/// Where the index and the headers do not agree; what lies in unusable files is not counted again.
+fn disagreements(
+    map: &HashMap<String, String>,
+    places: &HashMap<String, usize>,
+    weights: &mut Weights,
+) {
+    let unusable: BTreeSet<String> = weights.unusable().into_iter().collect();
+    let mut misplaced: Vec<(&String, &String)> = map
+        .iter()
+        .filter(|(tensor, file)| {
+            let found = places.get(*tensor).map(|at| &weights.files[*at]);
+            found != Some(file) && !unusable.contains(*file)
+        })
+        .collect();
+    misplaced.sort();
+    let mut unlisted: Vec<&String> =
+        places.keys().filter(|tensor| !map.contains_key(*tensor)).collect();
+    unlisted.sort();
+    if let Some((tensor, file)) = misplaced.first() {
+        weights.problems.push(Problem::NotInShard {
+            count: misplaced.len(),
+            tensor: (*tensor).clone(),
+            file: (*file).clone(),
+        });
+    }
+    if let Some(tensor) = unlisted.first() {
+        weights
+            .problems
+            .push(Problem::NotInIndex { count: unlisted.len(), tensor: (*tensor).clone() });
+    }
+}

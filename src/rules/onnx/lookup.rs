@@ -66,7 +66,12 @@ pub enum Entry<'a> {
     /// A name.
     Name(&'a str),
     /// A regular expression, which starts with `^` and contains `.*`.
-    Pattern(Regex),
+    Pattern {
+        /// The text that every name it means begins with; most names are told apart by it alone.
+        prefix: String,
+        /// The expression.
+        regex: Regex,
+    },
     /// A pattern that is no regular expression.
     Broken,
 }
@@ -77,14 +82,19 @@ impl<'a> Entry<'a> {
         if !(text.starts_with('^') && text.contains(".*")) {
             return Self::Name(text);
         }
-        RegexBuilder::new(text).size_limit(1 << 20).build().map_or(Self::Broken, Self::Pattern)
+        match RegexBuilder::new(text).size_limit(1 << 20).build() {
+            Ok(regex) => Self::Pattern { prefix: literal_prefix(text), regex },
+            Err(_) => Self::Broken,
+        }
     }
 
     /// Whether it means this node.
     pub fn means(&self, node: &Node) -> bool {
         match self {
             Self::Name(name) => !name.is_empty() && node.name == *name,
-            Self::Pattern(pattern) => !node.name.is_empty() && pattern.is_match(&node.name),
+            Self::Pattern { prefix, regex } => {
+                !node.name.is_empty() && node.name.starts_with(prefix) && regex.is_match(&node.name)
+            }
             Self::Broken => false,
         }
     }
@@ -92,5 +102,47 @@ impl<'a> Entry<'a> {
     /// The nodes of a graph that it means.
     pub fn nodes<'g>(&self, graph: &'g Graph) -> Vec<&'g Node> {
         graph.nodes.iter().filter(|node| self.means(node)).collect()
+    }
+}
+
+/// What every match of a pattern that starts with `^` begins with; nothing where alternatives make it unsure.
+fn literal_prefix(pattern: &str) -> String {
+    let mut prefix = String::new();
+    if pattern.contains('|') {
+        return prefix;
+    }
+    let mut chars = pattern.chars().skip(1).peekable();
+    while let Some(next) = chars.next() {
+        let literal = match next {
+            '\\' => chars.next().filter(|escaped| !escaped.is_alphanumeric()),
+            c if ".*+?()[]{}^$".contains(c) => None,
+            c => Some(c),
+        };
+        let Some(literal) = literal else { break };
+        if matches!(chars.peek(), Some('*' | '?' | '{')) {
+            break;
+        }
+        prefix.push(literal);
+    }
+    prefix
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_only_what_every_match_begins_with() {
+        let check = |pattern: &str, expected: &str| {
+            assert_eq!(literal_prefix(pattern), expected, "`{pattern}`")
+        };
+        check(r"^/model\.1.*Sigmoid", "/model.1");
+        check("^/relu.*", "/relu");
+        check("^/a?b.*", "/");
+        check("^/a{0,1}.*", "/");
+        check("^/a+.*", "/a");
+        check("^/a.*|^/b.*", "");
+        check(r"^\d.*", "");
+        check("^(?i)/a.*", "");
     }
 }

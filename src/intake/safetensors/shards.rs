@@ -1,11 +1,14 @@
 //! The safetensors files of one model: which there are, which there should be, and whether they agree.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use thiserror::Error;
 
 use crate::intake::safetensors::{Defect, Reader, Tensor};
@@ -228,7 +231,7 @@ fn unnumbered(files: &[String]) -> Vec<String> {
 struct Index {
     #[serde(default)]
     metadata: Option<IndexMetadata>,
-    weight_map: HashMap<String, String>,
+    weight_map: WeightMap,
 }
 
 #[derive(Deserialize, Default)]
@@ -238,58 +241,74 @@ struct IndexMetadata {
     total_size: Option<serde_json::Number>,
 }
 
+/// Which file each tensor is in; the files are few, so each is kept once.
+#[derive(Default)]
+struct WeightMap {
+    tensors: Vec<(String, usize)>,
+    files: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for WeightMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = WeightMap;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a file for each tensor")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WeightMap, A::Error> {
+                let mut found = WeightMap::default();
+                let mut places: HashMap<String, usize> = HashMap::new();
+                while let Some((tensor, file)) = map.next_entry::<String, Cow<'_, str>>()? {
+                    let place = places.get(&*file).copied().unwrap_or_else(|| {
+                        found.files.push(file.to_string());
+                        places.insert(file.into_owned(), found.files.len() - 1);
+                        found.files.len() - 1
+                    });
+                    found.tensors.push((tensor, place));
+                }
+                Ok(found)
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
 /// Reads the headers of the files of a plan.
 pub fn read(folder: &Path, plan: Plan, reader: &mut Reader) -> Weights {
     let mut weights = Weights { files: plan.files, ..Weights::default() };
-    let mut map = None;
+    let mut index = None;
     if let Some(file) = plan.index {
         match read_index(folder, &file, reader) {
-            Ok(index) => {
-                let files: BTreeSet<&String> = index.weight_map.values().collect();
-                weights.files = files.into_iter().cloned().collect();
-                let size = index.metadata.unwrap_or_default().total_size;
+            Ok(read) => {
+                weights.files = read.weight_map.files.clone();
+                weights.files.sort();
+                let size = read.metadata.unwrap_or_default().total_size;
                 weights.stated_bytes =
                     size.and_then(|size| size.as_u64().or(size.as_f64().map(|size| size as u64)));
-                map = Some(index.weight_map);
+                index = Some(read.weight_map);
             }
             Err(defect) => weights.problems.push(Problem::Index { file, defect }),
         }
     }
-    if map.is_none() {
+    if index.is_none() {
         weights.problems.extend(plan.missing.into_iter().map(|file| Problem::Missing { file }));
     }
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut twice: Option<Problem> = None;
     weights.files.truncate(reader.limits().files);
-    for (at, file) in weights.files.clone().into_iter().enumerate() {
-        if !is_plain_name(&file) {
+    // Where the tensors of each file end.
+    let mut ends = Vec::new();
+    for file in weights.files.clone() {
+        if is_plain_name(&file) {
+            read_file(folder, file, reader, &mut weights);
+        } else {
             weights.problems.push(Problem::Outside { file });
-            continue;
         }
-        let Some(tensors) = read_file(folder, file, reader, &mut weights) else { continue };
-        places.reserve(tensors.len());
-        for tensor in &tensors {
-            let Some(before) = places.insert(tensor.name.clone(), at) else { continue };
-            match &mut twice {
-                Some(Problem::InTwoFiles { count, .. }) => *count += 1,
-                // Twice in one file is a fault of that file.
-                _ if before == at => {}
-                other => {
-                    *other = Some(Problem::InTwoFiles {
-                        count: 1,
-                        tensor: tensor.name.clone(),
-                        first: weights.files[before].clone(),
-                        second: weights.files[at].clone(),
-                    });
-                }
-            }
-        }
-        weights.tensors.extend(tensors);
+        ends.push(weights.tensors.len());
     }
-    weights.problems.extend(twice);
-    if let Some(map) = map {
-        disagreements(&map, &places, &mut weights);
-    }
+    let problems = disagreements(index.as_ref(), &weights, &ends);
+    weights.problems.extend(problems);
     weights
 }
 
@@ -312,18 +331,13 @@ fn is_plain_name(file: &str) -> bool {
         && !file.contains(['/', '\\', ':'])
 }
 
-/// The tensors of a file; what is wrong goes to the problems.
-fn read_file(
-    folder: &Path,
-    file: String,
-    reader: &mut Reader,
-    weights: &mut Weights,
-) -> Option<Vec<Tensor>> {
+/// Adds the tensors of a file; what is wrong goes to the problems.
+fn read_file(folder: &Path, file: String, reader: &mut Reader, weights: &mut Weights) {
     let path = folder.join(&file);
     // Opening a pipe would wait for a writer, so the kind comes first.
     let Some(metadata) = path.metadata().ok().filter(std::fs::Metadata::is_file) else {
         weights.problems.push(Problem::Missing { file });
-        return None;
+        return;
     };
     let length = metadata.len();
     weights.file_bytes += length;
@@ -342,16 +356,10 @@ fn read_file(
             if let Some((_, first)) = first {
                 weights.problems.push(Problem::Malformed { file, first, count, cut_off });
             }
-            Some(header.tensors)
+            weights.tensors.extend(header.tensors);
         }
-        Err(_) if is_pointer(&path) => {
-            weights.problems.push(Problem::Pointer { file });
-            None
-        }
-        Err(defect) => {
-            weights.problems.push(Problem::Unreadable { file, defect });
-            None
-        }
+        Err(_) if is_pointer(&path) => weights.problems.push(Problem::Pointer { file }),
+        Err(defect) => weights.problems.push(Problem::Unreadable { file, defect }),
     }
 }
 
@@ -361,34 +369,60 @@ fn is_pointer(path: &Path) -> bool {
         && formats::looks_like(&head) == Some(formats::LFS_POINTER)
 }
 
-/// Where the index and the headers do not agree; what lies in unusable files is not counted again.
-fn disagreements(
-    map: &HashMap<String, String>,
-    places: &HashMap<String, usize>,
-    weights: &mut Weights,
-) {
-    let unusable: BTreeSet<String> = weights.unusable().into_iter().collect();
-    let mut misplaced: Vec<(&String, &String)> = map
-        .iter()
-        .filter(|(tensor, file)| {
-            let found = places.get(*tensor).map(|at| &weights.files[*at]);
-            found != Some(file) && !unusable.contains(*file)
-        })
-        .collect();
-    misplaced.sort();
-    let mut unlisted: Vec<&String> =
-        places.keys().filter(|tensor| !map.contains_key(*tensor)).collect();
-    unlisted.sort();
-    if let Some((tensor, file)) = misplaced.first() {
-        weights.problems.push(Problem::NotInShard {
+/// Where files and index do not agree; what lies in unusable files is not counted again.
+fn disagreements(index: Option<&WeightMap>, weights: &Weights, ends: &[usize]) -> Vec<Problem> {
+    // The file of each tensor, and whether the index lists it.
+    let mut places: HashMap<&str, (usize, bool)> = HashMap::with_capacity(weights.tensors.len());
+    let mut twice: Vec<(&str, usize, usize)> = Vec::new();
+    let mut begin = 0;
+    for (file, end) in ends.iter().enumerate() {
+        for tensor in &weights.tensors[begin..*end] {
+            match places.insert(&tensor.name, (file, false)) {
+                // Twice in one file is a fault of that file.
+                Some((before, _)) if before != file => twice.push((&tensor.name, before, file)),
+                _ => {}
+            }
+        }
+        begin = *end;
+    }
+    let mut problems = Vec::new();
+    if let Some((tensor, first, second)) = twice.first() {
+        problems.push(Problem::InTwoFiles {
+            count: twice.len(),
+            tensor: (*tensor).to_owned(),
+            first: weights.files[*first].clone(),
+            second: weights.files[*second].clone(),
+        });
+    }
+    let Some(index) = index else { return problems };
+    let unusable = weights.unusable();
+    let is_usable: Vec<bool> =
+        index.files.iter().map(|file| unusable.binary_search(file).is_err()).collect();
+    let place_of: Vec<Option<usize>> =
+        index.files.iter().map(|file| weights.files.binary_search(file).ok()).collect();
+    let mut misplaced = Vec::new();
+    for (tensor, file) in &index.tensors {
+        let found = places.get_mut(tensor.as_str()).map(|(place, listed)| {
+            *listed = true;
+            *place
+        });
+        if (found.is_none() || found != place_of[*file]) && is_usable[*file] {
+            misplaced.push((tensor, &index.files[*file]));
+        }
+    }
+    let unlisted = places.iter().filter(|(_, (_, listed))| !listed).map(|(tensor, _)| *tensor);
+    let (count, first) = unlisted.fold((0, None), |(count, first), tensor| {
+        (count + 1, Some(first.map_or(tensor, |first: &str| first.min(tensor))))
+    });
+    if let Some((tensor, file)) = misplaced.iter().min() {
+        problems.push(Problem::NotInShard {
             count: misplaced.len(),
             tensor: (*tensor).clone(),
             file: (*file).clone(),
         });
     }
-    if let Some(tensor) = unlisted.first() {
-        weights
-            .problems
-            .push(Problem::NotInIndex { count: unlisted.len(), tensor: (*tensor).clone() });
+    if let Some(tensor) = first {
+        problems.push(Problem::NotInIndex { count, tensor: tensor.to_owned() });
     }
+    problems
 }

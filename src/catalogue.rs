@@ -1,4 +1,6 @@
-//! What Quark offers, per release: presets, calibration methods, algorithms, options, targets, devices.
+//! What Quark offers, per release: presets, calibration methods, algorithms, options and targets of
+//! Quark-ONNX; schemes, algorithms, model families and entry points of Quark-Torch; devices and engines;
+//! and the skills and known errors around them.
 //!
 //! The facts are JSON under `catalogue/data/`, one file a kind and one object an entry, embedded in the
 //! binary and parsed once, when first asked for. Every entry names its source. An entry states facts and
@@ -8,12 +10,23 @@
 
 pub mod algorithms;
 pub mod devices;
+pub mod engines;
+pub mod entry_points;
+pub mod families;
+pub mod globs;
 pub mod methods;
 pub mod npu_ops;
 pub mod options;
+pub mod prequantized;
 pub mod presets;
+pub mod recoveries;
 pub mod releases;
+pub mod schemes;
+pub mod skills;
+pub mod storage;
 pub mod targets;
+pub mod topics;
+pub mod torch_algorithms;
 
 use std::sync::OnceLock;
 
@@ -22,10 +35,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     catalogue::{
-        algorithms::Algorithm, devices::Device, methods::Method, npu_ops::NpuOp,
-        options::ExtraOption, presets::Preset, releases::Release, targets::Target,
+        algorithms::Algorithm, devices::Device, engines::Engine, entry_points::EntryPoint,
+        families::Family, methods::Method, npu_ops::NpuOp, options::ExtraOption,
+        prequantized::Prequantized, presets::Preset, recoveries::Recovery, releases::Release,
+        schemes::Scheme, skills::Skill, targets::Target, topics::Topic,
+        torch_algorithms::TorchAlgorithm,
     },
-    vocab::ReleaseId,
+    vocab::{FamilyId, ReleaseId},
 };
 
 /// Version of the facts; part of every digest, so that a yes does not outlive the facts it was given on.
@@ -173,6 +189,52 @@ impl Catalogue {
         /// Which ONNX ops the Ryzen AI NPU runs at which precision.
         npu_ops, NpuOp, "npu_ops.json"
     );
+    kind!(
+        /// Skills that work is handed to.
+        skills, Skill, "skills.json"
+    );
+    kind!(
+        /// Known errors.
+        recoveries, Recovery, "recoveries.json"
+    );
+    kind!(
+        /// Questions that people ask before they know a name.
+        topics, Topic, "topics.json"
+    );
+    kind!(
+        /// Schemes of Quark-Torch.
+        schemes, Scheme, "schemes.json"
+    );
+    kind!(
+        /// Algorithms of Quark-Torch.
+        torch_algorithms, TorchAlgorithm, "torch_algorithms.json"
+    );
+    kind!(
+        /// Model families that Quark-Torch has a template for.
+        families, Family, "families.json"
+    );
+    kind!(
+        /// Programs that carry a Torch plan out.
+        entry_points, EntryPoint, "entry_points.json"
+    );
+    kind!(
+        /// Programs that run an exported Torch model.
+        engines, Engine, "engines.json"
+    );
+    kind!(
+        /// Checkpoints that are quantized already, by their `quant_method`.
+        prequantized, Prequantized, "prequantized.json"
+    );
+
+    /// The Torch algorithms that have a built-in config for a model family in `release`.
+    pub fn algorithms_for(
+        self,
+        family: &FamilyId,
+        release: &ReleaseId,
+    ) -> Vec<&'static TorchAlgorithm> {
+        let all = self.torch_algorithms().all().iter();
+        all.filter(|algorithm| algorithm.has_config_for(family, release)).collect()
+    }
 
     /// The newest release.
     #[expect(

@@ -5,13 +5,17 @@
 
 pub mod destination;
 
+use std::cmp::Reverse;
+
 use crate::{
     emit::destination::{Destination, EmitError},
     plan::{
+        Risk,
         digest::Digest,
         quant_plan::{OnnxPlan, Provenance, assemble},
     },
     session::Confirmed,
+    vocab::{Channel, RuleId, Severity},
 };
 
 /// What was written.
@@ -39,10 +43,24 @@ pub fn plan_of(confirmed: &Confirmed, analysis_ref: &str) -> Result<(OnnxPlan, S
         inputs: confirmed.inputs().to_vec(),
         confirmation: confirmed.confirmation().clone(),
     };
-    let plan = assemble(draft, analysis_ref, provenance)?;
+    let mut plan = assemble(draft, analysis_ref, provenance)?;
+    if confirmed.confirmation().channel == Channel::Relayed {
+        plan.risks.push(relayed());
+        plan.risks.sort_by_key(|risk| Reverse(risk.severity));
+    }
     let mut text = serde_json::to_string_pretty(&plan).unwrap_or_default();
     text.push('\n');
     Ok((plan, text))
+}
+
+/// What a plan says of itself when no person answered here.
+fn relayed() -> Risk {
+    Risk {
+        severity: Severity::Medium,
+        message: "the confirmation was passed on by an agent; no person was asked here".to_owned(),
+        recovery_hint: Some("have the user read the plan before it is carried out".to_owned()),
+        rule: RuleId::new("relayed-answer"),
+    }
 }
 
 /// Writes the plan that somebody confirmed.

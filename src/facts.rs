@@ -6,6 +6,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod machine;
 pub mod torch;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::facts::torch::{Exactness, TorchFacts};
-use crate::vocab::{Architecture, Layout, Severity};
+use crate::{
+    facts::machine::{
+        Cpu, CustomOps, Gpu, Interpreter, Npu, Package, Toolkit, lenient, npu, packages,
+    },
+    facts::torch::{Exactness, TorchFacts},
+    vocab::{Architecture, Layout, Severity},
+};
 
 /// `model_analysis.json`: the structural facts of a model, read without its weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -362,7 +368,7 @@ pub struct EnvContext {
     /// Accelerators.
     #[serde(default)]
     pub hardware: Hardware,
-    /// Fields of other writers, `npu` among them.
+    /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -370,10 +376,19 @@ pub struct EnvContext {
 /// Operating system and Python.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// Operating system, with its release.
+    /// Family of the operating system: `linux`, `windows`, `macos` or `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os: Option<String>,
-    /// Python version.
+    /// Name and release of the distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_release: Option<String>,
+    /// Release of the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Whether this is the Windows Subsystem for Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wsl: Option<bool>,
+    /// Version of the Python that would run Quark; `unknown` when none is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
     /// Whether this is a container.
@@ -382,6 +397,25 @@ pub struct Environment {
     /// Which container runtime.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container_runtime: Option<String>,
+    /// That Python.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<Interpreter>,
+    /// Every Python that was found, in the order in which they would be taken.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub interpreters: Vec<Interpreter>,
+    /// Packages of that Python that matter to Quark, by their names on PyPI.
+    #[serde(default, deserialize_with = "packages", skip_serializing_if = "BTreeMap::is_empty")]
+    pub packages: BTreeMap<String, Package>,
+    /// Execution providers whose libraries came with its ONNX Runtime; `null` without one.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub execution_providers: Option<Vec<String>>,
+    /// Libraries of Quark's custom ONNX ops that are built; `null` without amd-quark, empty when the first
+    /// import will compile them.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub quark_custom_ops: Option<Vec<CustomOps>>,
+    /// Compilers and build tools on `PATH`, with where they are.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "BTreeMap::is_empty")]
+    pub compilers: BTreeMap<String, String>,
     /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -393,7 +427,7 @@ pub struct Hardware {
     /// `amd-rocm`, `nvidia-cuda`, `cpu` or `unknown`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerator: Option<String>,
-    /// CUDA version.
+    /// Version of the CUDA toolkit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuda_version: Option<String>,
     /// ROCm version.
@@ -408,9 +442,33 @@ pub struct Hardware {
     /// Architecture of the GPUs, for example `gfx942`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_arch: Option<String>,
-    /// Main memory in GB.
+    /// Memory of one GPU, in GiB, as Quark's skill writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_gb: Option<f64>,
+    /// Main memory in GiB.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub system_memory_gb: Option<f64>,
+    /// The main processor.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
+    /// Every GPU, one entry a kind.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<Gpu>,
+    /// The Ryzen AI NPU.
+    #[serde(default, deserialize_with = "npu", skip_serializing_if = "Option::is_none")]
+    pub npu: Option<Npu>,
+    /// Drivers that are loaded, with their versions where they say.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "BTreeMap::is_empty")]
+    pub drivers: BTreeMap<String, Option<String>>,
+    /// CUDA toolkits.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub cuda_toolkits: Vec<Toolkit>,
+    /// Installations of ROCm.
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Vec::is_empty")]
+    pub rocm_toolkits: Vec<Toolkit>,
+    /// Name of the board, for example a Jetson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub board: Option<String>,
     /// Fields of other writers.
     #[serde(flatten)]
     pub other: Map<String, Value>,

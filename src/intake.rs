@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use crate::facts::ModelAnalysis;
 use crate::intake::hf::TorchModel;
-use crate::intake::onnx::wire::Defect;
+use crate::intake::onnx::defect::Defect;
 
 /// A model of either kind.
 #[derive(Debug, Clone, PartialEq)]

@@ -29,19 +29,22 @@
 //! |---|---|
 //! | words | [`vocab`] |
 //! | data | [`facts`], [`intent`], [`catalogue`], [`plan`] |
-//! | pure | [`rules`], [`session`], [`render`] |
-//! | edges | [`intake`], [`store`], [`emit`] |
+//! | pure | [`estimate`], [`rules`], [`session`], [`render`] |
+//! | edges | [`intake`], [`probe`], [`store`], [`emit`] |
 //! | use cases | [`planner`], [`schema`] |
-//! | faces | [`cli`] |
+//! | faces | [`mcp`], [`cli`] |
 
 pub mod catalogue;
 pub mod cli;
 pub mod emit;
+pub mod estimate;
 pub mod facts;
 pub mod intake;
 pub mod intent;
+pub mod mcp;
 pub mod plan;
 pub mod planner;
+pub mod probe;
 pub mod render;
 pub mod rules;
 pub mod schema;

@@ -5,9 +5,11 @@
 
 pub mod analyze;
 pub mod artefacts;
+pub mod browse;
 pub mod confirm;
 pub mod error;
 pub mod explain;
+pub mod probe;
 pub mod propose;
 pub mod route;
 pub mod sessions;

@@ -18,6 +18,9 @@ use crate::{
 /// The question under every table.
 pub const ASK: &str = "Confirm this plan? Any changes?";
 
+/// How much of a line of a message hosts show at least.
+const NUTSHELL_COLUMNS: usize = 110;
+
 /// What is shown, before it has a dialect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
@@ -150,12 +153,14 @@ fn nutshell(draft: &Draft, session: &SessionId, revision: u64, digest: &Digest) 
     let or_open = |row: &str| value(row).unwrap_or_else(|| "(open)".to_owned());
     let file = draft.model.path.rsplit(['/', '\\']).next().unwrap_or(&draft.model.path);
     let size = draft.model.bytes.map(|b| format!(", {}", bytes(b))).unwrap_or_default();
-    let first = format!(
-        "{} ({}{size}) · revision {revision} · table {} · session {session}",
-        cut(&clean(file), 40),
+    let rest = format!(
+        " ({}{size}) · revision {revision} · table {} · session {session}",
         draft.model.architecture.as_str(),
         digest.short(),
     );
+    // The id must stay whole, so a long file name gives way.
+    let room = NUTSHELL_COLUMNS.saturating_sub(rest.chars().count()).clamp(12, 40);
+    let first = format!("{}{rest}", cut(&clean(file), room));
     let algorithms = match draft.decision("algorithms").map(|d| &d.value) {
         Some(Value::Array(list)) if !list.is_empty() => {
             list.iter().map(plain).collect::<Vec<_>>().join(" + ")
@@ -198,7 +203,7 @@ fn nutshell(draft: &Draft, session: &SessionId, revision: u64, digest: &Digest) 
         ),
     };
     let third = format!("{} · {risks}", cut(&yours, 50));
-    [cut(&first, 110), cut(&second, 110), cut(&third, 110)]
+    [first, second, third].map(|line| cut(&line, NUTSHELL_COLUMNS))
 }
 
 fn expected(expected: &Expected) -> Vec<[String; 2]> {

@@ -8,10 +8,15 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod common;
+pub mod errors;
 pub mod onnx;
+pub mod phrase;
 pub mod request;
+pub mod routing;
 pub mod rows;
 pub mod sheet;
+
+use serde_json::Value;
 
 use crate::{
     catalogue::{self, Catalogue, releases::Release},
@@ -21,7 +26,7 @@ use crate::{
     intent::Intent,
     plan::{Draft, Handoff},
     rules::{request::Defect, sheet::Sheet},
-    vocab::{Backend, RuleId},
+    vocab::{Backend, DecisionId, QuestionId, RuleId},
 };
 
 /// What is known and wanted; everything a rule may look at.
@@ -43,15 +48,30 @@ pub struct Context<'a> {
     pub catalogue: Catalogue,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// The value that the user asked for in a row.
+    pub fn requested(&self, row: &str) -> Option<&'a Value> {
+        self.intent.values.get(&DecisionId::new(row))
+    }
+
+    /// The answer to a question.
+    pub fn answer(&self, question: &str) -> Option<&'a str> {
+        self.intent.answers.get(&QuestionId::new(question)).map(String::as_str)
+    }
+
+    /// Whether the user keeps the value of a row against advice.
+    pub fn insists(&self, row: &str) -> bool {
+        self.intent.insist.contains(&DecisionId::new(row))
+    }
+
     /// Facts of the ONNX graph; empty ones when the analysis has none.
-    pub fn onnx(&self) -> &OnnxFacts {
+    pub fn onnx(&self) -> &'a OnnxFacts {
         static NONE: std::sync::LazyLock<OnnxFacts> = std::sync::LazyLock::new(OnnxFacts::default);
         self.analysis.model.onnx_specific.as_ref().unwrap_or(&NONE)
     }
 
     /// Operator counts; empty ones when the analysis has none.
-    pub fn targets(&self) -> &OnnxTargets {
+    pub fn targets(&self) -> &'a OnnxTargets {
         static NONE: std::sync::LazyLock<OnnxTargets> =
             std::sync::LazyLock::new(OnnxTargets::default);
         self.analysis.quantization_targets.onnx_specific.as_ref().unwrap_or(&NONE)
@@ -153,7 +173,44 @@ macro_rules! rule {
 }
 
 /// Every rule, in the order in which they run.
-pub const RULES: &[Rule] = &[];
+pub const RULES: &[Rule] = &[
+    rule!(common, quark_release),
+    rule!(onnx, analysis_usable),
+    rule!(onnx, already_quantized),
+    rule!(onnx, external_data_missing),
+    rule!(onnx, architecture),
+    rule!(onnx, backend),
+    rule!(onnx, deployment_target),
+    rule!(onnx, npu_device),
+    rule!(onnx, preset),
+    rule!(onnx, custom_ops),
+    rule!(onnx, input_shapes),
+    rule!(onnx, npu_batch),
+    rule!(onnx, npu_layout),
+    rule!(onnx, bf16_cast),
+    rule!(onnx, half_precision_model),
+    rule!(onnx, algorithms),
+    rule!(onnx, calibration_method),
+    rule!(onnx, calibration_data),
+    rule!(onnx, calibration_memory),
+    rule!(onnx, fast_finetune),
+    rule!(onnx, npu_flags),
+    rule!(onnx, op_types),
+    rule!(onnx, node_lists),
+    rule!(onnx, external_data_format),
+    rule!(onnx, execution_providers),
+    rule!(onnx, custom_domains),
+    rule!(onnx, extra_options),
+    rule!(onnx, evaluation_intent),
+    rule!(onnx, analysis_risks),
+    rule!(onnx, opset_floor),
+    rule!(onnx, cpu_saturation),
+    rule!(onnx, runtime_interface),
+    rule!(onnx, package_ranges),
+    rule!(onnx, detector_head),
+    rule!(onnx, npu_coverage),
+    rule!(onnx, expected_result),
+];
 
 /// What the rules made of a request.
 #[derive(Debug, Clone, PartialEq)]

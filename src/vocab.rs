@@ -5,6 +5,8 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod versions;
+
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -85,8 +87,32 @@ id!(
     ReleaseId
 );
 id!(
+    /// A Quark-Torch recipe, for example `mxfp4`.
+    SchemeId
+);
+id!(
+    /// An algorithm of Quark-Torch, for example `awq`.
+    TorchAlgorithmId
+);
+id!(
+    /// A model family: the `model_type` of a Hugging Face config that Quark has a template for.
+    FamilyId
+);
+id!(
+    /// A program that carries a Torch plan out, for example `quark-cli torch-llm-ptq`.
+    EntryPointId
+);
+id!(
+    /// A program that runs an exported model, for example `vllm`.
+    EngineId
+);
+id!(
     /// A skill that hands work to the planner or takes it over, for example `quark-onnx-install`.
     SkillId
+);
+id!(
+    /// A known error, for example `reader-required`.
+    RecoveryId
 );
 id!(
     /// A rule of the planner, for example `npu-cnn-power-of-two`; the reason code in a plan.
@@ -214,6 +240,18 @@ impl Architecture {
             Self::Hybrid => "hybrid",
             Self::Mlp => "mlp",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// The same with its article, for sentences.
+    pub fn with_article(self) -> &'static str {
+        match self {
+            Self::Cnn => "a CNN",
+            Self::Transformer => "a transformer",
+            Self::Recurrent => "a recurrent network",
+            Self::Hybrid => "a hybrid of convolutions and attention or recurrence",
+            Self::Mlp => "an MLP",
+            Self::Unknown => "a network of unknown kind",
         }
     }
 }

@@ -21,6 +21,9 @@ pub struct Device {
     pub summary: String,
     /// What it is.
     pub kind: DeviceKind,
+    /// Its products, as far as their memory is known; those with several sizes are left out.
+    #[serde(default)]
+    pub products: Vec<Product>,
     /// Formats it computes with.
     pub native: Vec<String>,
     /// Formats that run emulated.
@@ -43,6 +46,16 @@ pub struct Device {
 }
 
 entry!(Device);
+
+/// A product of a generation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Product {
+    /// Name, one of the aliases of its generation.
+    pub name: String,
+    /// Memory of one device in gigabytes, as its vendor states it; AMD's are binary.
+    pub memory_gb: u64,
+}
 
 /// What a device is.
 #[derive(

@@ -30,6 +30,10 @@ pub struct ExtraOption {
     pub also_top_level: bool,
     /// What values it takes.
     pub r#type: OptionType,
+    /// The field of the legacy `QuantizationConfig` that it stands for. The legacy interface reads such a
+    /// key from that field only and ignores it in `extra_options` (`quark/onnx/quantization/api.py`, 0.13).
+    #[serde(default)]
+    pub legacy_field: Option<String>,
     /// Value when it is not set; `null` when that is not known, depends on something else (the summary says
     /// on what) or there is none.
     #[serde(default)]

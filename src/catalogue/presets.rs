@@ -128,6 +128,10 @@ pub enum ElementType {
     QInt16,
     /// Unsigned 16-bit integer.
     QUInt16,
+    /// Signed 32-bit integer (custom configs only).
+    QInt32,
+    /// Unsigned 32-bit integer (custom configs only).
+    QUInt32,
     /// IEEE half.
     QFloat16,
     /// Bfloat16.

@@ -34,6 +34,7 @@ pub enum Command {
     Confirm {
         /// The session, or enough of its beginning
         session: String,
+        /// Where things are kept and may be written
         #[command(flatten)]
         place: Place,
     },
@@ -42,6 +43,7 @@ pub enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// Where things are kept and may be written
         #[command(flatten)]
         place: Place,
     },
@@ -52,6 +54,7 @@ pub enum Command {
         /// Accept a yes that the agent only relays; the plan records it as a risk
         #[arg(long)]
         accept_relayed: bool,
+        /// Where things are kept and may be written
         #[command(flatten)]
         place: Place,
     },

@@ -5,14 +5,18 @@
 //! `quark-onnx-model-intake` skill.
 
 mod architecture;
+pub mod defect;
 mod dtype;
 mod external;
+mod kinds;
 mod layout;
 mod presets;
 mod proto;
 mod quantized;
 mod risks;
+mod source;
 pub mod wire;
+mod wiring;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -23,13 +27,15 @@ use serde_json::Map;
 use tracing::debug;
 
 use crate::facts::{
-    AnalysisStatus, Graph, ModelAnalysis, ModelFacts, Node, NodeCounts, OnnxFacts, OnnxTargets,
-    Opset, QuantizationTargets, TensorFacts, WeightFacts,
+    AnalysisStatus, Graph, ModelAnalysis, ModelFacts, NodeCounts, OnnxFacts, OnnxTargets, Opset,
+    QuantizationTargets, TensorFacts, WeightFacts,
 };
+use crate::intake::onnx::defect::Defect;
 use crate::intake::onnx::external::Missing;
+use crate::intake::onnx::kinds::{Kind, Kinds};
 use crate::intake::onnx::proto::Contents;
 use crate::intake::onnx::risks::Findings;
-use crate::intake::onnx::wire::{Defect, Limits, Wire};
+use crate::intake::onnx::wire::{Limits, Wire};
 use crate::intake::{IntakeError, formats, head, locate};
 use crate::vocab::Architecture;
 
@@ -124,6 +130,7 @@ fn describe(
     let mut nodes = contents.nodes;
     let top_nodes = nodes.len();
     nodes.extend(contents.nested);
+    let kinds = contents.kinds;
     let graph = Graph { nodes, tensors: contents.tensors };
     let initialized: Vec<&str> =
         contents.top_initializers.iter().map(|at| graph.tensors[*at].name.as_str()).collect();
@@ -133,15 +140,15 @@ fn describe(
     }
     let inputs = without_initializers(contents.inputs, &initialized, &mut weights);
 
-    let op_counts = count(graph.nodes.iter().map(|node| node.op_type.as_str()));
-    let op_counts_top = if top_nodes == graph.nodes.len() {
-        BTreeMap::new()
-    } else {
-        count(graph.nodes[..top_nodes].iter().map(|node| node.op_type.as_str()))
-    };
+    let op_counts = kinds.sum(|kind| &kind.op_type, |kind| kind.count);
+    let mut op_counts_top = kinds.sum(|kind| &kind.op_type, |kind| kind.count_top);
+    if op_counts_top == op_counts {
+        op_counts_top.clear();
+    }
     let of = |op: &str| op_counts.get(op).copied().unwrap_or(0);
-    let evidence = quantized::evidence(&graph, contents.annotations);
-    let architecture = architecture::guess(&graph);
+    let evidence = quantized::evidence(&graph, &kinds, contents.annotations);
+    let work = architecture::work(&contents.wiring, &kinds);
+    let architecture = work.guess();
     let external_bytes = weights.external_bytes;
     let facts = OnnxFacts {
         ir_version: contents.ir_version,
@@ -156,7 +163,9 @@ fn describe(
         inputs,
         outputs: contents.outputs,
         has_qdq_already: Some(!evidence.is_empty()),
-        has_quark_custom_ops: Some(graph.nodes.iter().any(quantized::is_quark_op)),
+        has_quark_custom_ops: Some(
+            kinds.list.iter().any(|kind| quantized::is_quark_op(&kind.domain, &kind.op_type)),
+        ),
         quantization_evidence: evidence,
         architecture_guess: Some(architecture),
         file_size_bytes: Some(length),
@@ -167,7 +176,7 @@ fn describe(
             unnamed: graph.nodes.iter().filter(|node| node.name.is_empty()).count() as u64,
             functions: contents.functions.len() as u64,
         }),
-        custom_domains: custom_domains(&graph.nodes, &contents.functions),
+        custom_domains: custom_domains(&kinds, &contents.functions),
         weights: Some(weights),
         other: Map::new(),
     };
@@ -184,7 +193,7 @@ fn describe(
     let is_float = facts.has_qdq_already == Some(false);
     let candidates_for = if is_float { architecture } else { Architecture::Unknown };
     let (preset_candidates, preset_candidates_by_target) =
-        presets::candidates(candidates_for, multiplies_by_weights(&graph));
+        presets::candidates(candidates_for, work.multiplies_by_weights());
     let analysis = ModelAnalysis {
         analysis_status: if missing.is_empty() {
             AnalysisStatus::Complete
@@ -228,14 +237,6 @@ fn describe(
     Model { analysis, graph }
 }
 
-/// Whether some `MatMul` has a weight for its second factor.
-fn multiplies_by_weights(graph: &Graph) -> bool {
-    let products = graph.nodes.iter().filter(|node| node.op_type == "MatMul");
-    let factors: HashSet<&str> =
-        products.filter_map(|node| node.inputs.get(1)).map(String::as_str).collect();
-    !factors.is_empty() && graph.tensors.iter().any(|tensor| factors.contains(tensor.name.as_str()))
-}
-
 /// One import for each domain, in file order, and the domains that had several.
 ///
 /// Of several versions the highest stays, as ONNX Runtime does it.
@@ -274,22 +275,20 @@ fn without_initializers(
 }
 
 fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for name in names {
-        *counts.entry(name).or_insert(0) += 1;
+        proto::add(&mut counts, name, 1);
     }
-    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+    counts
 }
 
 /// Nodes of each domain that is not ONNX's own; calls of the model's functions need no library.
-fn custom_domains(nodes: &[Node], functions: &[(String, String)]) -> BTreeMap<String, u64> {
+fn custom_domains(kinds: &Kinds, functions: &[(String, String)]) -> BTreeMap<String, u64> {
     let functions: HashSet<(&str, &str)> =
         functions.iter().map(|(domain, name)| (domain.as_str(), name.as_str())).collect();
-    let foreign = nodes.iter().filter(|node| {
-        let domain = node.domain.as_str();
-        !domain.is_empty()
-            && domain != "ai.onnx.ml"
-            && !functions.contains(&(domain, node.op_type.as_str()))
-    });
-    count(foreign.map(|node| node.domain.as_str()))
+    let is_custom = |kind: &Kind| {
+        let (domain, op) = (kind.domain.as_str(), kind.op_type.as_str());
+        !matches!(domain, "" | "ai.onnx.ml") && !functions.contains(&(domain, op))
+    };
+    kinds.sum(|kind| &kind.domain, |kind| if is_custom(kind) { kind.count } else { 0 })
 }

@@ -112,6 +112,9 @@ pub struct OnnxSpecific {
     pub subgraphs_to_exclude: Vec<(Vec<String>, Vec<String>)>,
     /// `extra_options` on top of the preset's own.
     pub extra_options: Map<String, Value>,
+    /// Fields of the legacy `QuantizationConfig` to set: those keys of `extra_options` that the legacy
+    /// interface reads from a field and ignores in `extra_options`, under the names of the fields.
+    pub config_fields: Map<String, Value>,
     /// Whether the model is written with external data.
     pub use_external_data_format: bool,
     /// Providers for calibration, preferred first.

@@ -3,6 +3,8 @@
 //! How the question travels is the faces' business; that it was put, about which table, and what came
 //! back is noted here.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,12 +13,16 @@ use crate::{
     planner::{Planner, error::Error, show::view_of, unguessable},
     render::View,
     session::{
-        Session,
+        QUESTION_LIFETIME_MS, Session,
         event::{Answer, Event},
         refusal::Refusal,
     },
+    store,
     vocab::{Channel, SessionId},
 };
+
+/// How long a question may be answered.
+pub const QUESTION_LIFETIME: Duration = Duration::from_millis(QUESTION_LIFETIME_MS.unsigned_abs());
 
 /// Arguments of `confirm_plan`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -66,17 +72,42 @@ pub enum Inquiry {
 }
 
 impl Planner {
-    /// Notes that the user is being asked about the table with this digest.
+    /// What keeps this table from being asked about, without asking; the reply when the user has said yes to
+    /// it already.
     ///
     /// # Errors
     ///
     /// When the table was not shown, is not the current one, cannot be confirmed yet, or what it was
     /// derived from has changed.
+    pub fn standing(&self, arguments: &Arguments) -> Result<Option<Reply>, Error> {
+        let (session, _) = self.load(&arguments.session_id)?;
+        self.examine(&session, arguments)
+    }
+
+    /// Notes that the user is being asked about the table with this digest.
+    ///
+    /// # Errors
+    ///
+    /// The same as of [`Planner::standing`].
     pub fn ask(&self, arguments: &Arguments, channel: Channel) -> Result<Inquiry, Error> {
         let id = &arguments.session_id;
         let (session, log) = self.load(id)?;
-        if let Some(reply) = already(&session, &arguments.digest) {
+        if let Some(reply) = self.examine(&session, arguments)? {
             return Ok(Inquiry::Confirmed(Box::new(reply)));
+        }
+        let nonce = unguessable("q-")?;
+        self.append(id, &log, &Event::Asked { nonce: nonce.clone(), channel })?;
+        Ok(Inquiry::Ask(Box::new(Asked {
+            nonce,
+            digest: session.digest(),
+            view: view_of(&session),
+        })))
+    }
+
+    fn examine(&self, session: &Session, arguments: &Arguments) -> Result<Option<Reply>, Error> {
+        let id = &arguments.session_id;
+        if let Some(reply) = already(session, &arguments.digest) {
+            return Ok(Some(reply));
         }
         let refuse = |refusal| Err(Error::Refusal { refusal, session: id.clone() });
         if arguments.digest != session.digest() {
@@ -92,17 +123,20 @@ impl Planner {
         if !missing.is_empty() {
             return refuse(Refusal::NotConfirmable { missing });
         }
-        let changed = self.changed_inputs(&session);
+        let changed = self.changed_inputs(session);
         if !changed.is_empty() {
             return Err(Error::Stale { session: id.clone(), changed });
         }
-        let nonce = unguessable("q-")?;
-        self.append(id, &log, &Event::Asked { nonce: nonce.clone(), channel })?;
-        Ok(Inquiry::Ask(Box::new(Asked {
-            nonce,
-            digest: session.digest(),
-            view: view_of(&session),
-        })))
+        Ok(None)
+    }
+
+    /// The key that seals questions which travel through a client.
+    ///
+    /// # Errors
+    ///
+    /// When the state directory cannot be used.
+    pub fn sealing_key(&self) -> Result<Vec<u8>, Error> {
+        Ok(store::sealing_key(&self.options().state_dir)?)
     }
 
     /// Takes an answer.

@@ -218,9 +218,9 @@ pub(super) struct Bundle {
 }
 
 /// A bundle with what is read again for every draft.
-struct Reading {
-    bundle: Bundle,
-    graph: Option<Graph>,
+pub(super) struct Reading {
+    pub(super) bundle: Bundle,
+    pub(super) graph: Option<Graph>,
     inputs: Vec<Input>,
 }
 
@@ -353,7 +353,7 @@ impl Planner {
         )
     }
 
-    fn first_reading(&self, arguments: &Arguments) -> Result<Reading, Error> {
+    pub(super) fn first_reading(&self, arguments: &Arguments) -> Result<Reading, Error> {
         let mut inputs = Vec::new();
         let context = self.session_context(arguments)?;
         // A router's references are relative to its own file.
@@ -466,7 +466,7 @@ impl Planner {
     }
 
     /// Reads everything of a session again, as it is now.
-    fn next_reading(&self, session: &Session) -> Result<Reading, Error> {
+    pub(super) fn next_reading(&self, session: &Session) -> Result<Reading, Error> {
         let mut bundle = bundle_of(session)?;
         let mut inputs: Vec<Input> = session.inputs().to_vec();
         let graph = if bundle.analysed_here {
@@ -577,7 +577,7 @@ pub(super) fn bundle_of(session: &Session) -> Result<Bundle, Error> {
     })
 }
 
-fn reason(reading: &Reading) -> Result<Outcome, Error> {
+pub(super) fn reason(reading: &Reading) -> Result<Outcome, Error> {
     let bundle = &reading.bundle;
     rules::plan(&Context {
         analysis: &bundle.analysis,

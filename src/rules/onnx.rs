@@ -1,1 +1,41 @@
-//! Rules for the ONNX flow.
+//! Rules for the ONNX flow, and what they share: the guide to presets, custom configs, shapes, look-ups.
+
+pub mod algorithms;
+pub mod already_quantized;
+pub mod analysis_risks;
+pub mod analysis_usable;
+pub mod architecture;
+pub mod backend;
+pub mod bf16_cast;
+pub mod calibration_data;
+pub mod calibration_memory;
+pub mod calibration_method;
+pub mod cpu_saturation;
+pub mod custom_config;
+pub mod custom_domains;
+pub mod custom_ops;
+pub mod deployment_target;
+pub mod detector_head;
+pub mod evaluation_intent;
+pub mod execution_providers;
+pub mod expected_result;
+pub mod external_data_format;
+pub mod external_data_missing;
+pub mod extra_options;
+pub mod fast_finetune;
+pub mod guide;
+pub mod half_precision_model;
+pub mod input_shapes;
+pub mod lookup;
+pub mod node_lists;
+pub mod npu_batch;
+pub mod npu_coverage;
+pub mod npu_device;
+pub mod npu_flags;
+pub mod npu_layout;
+pub mod op_types;
+pub mod opset_floor;
+pub mod package_ranges;
+pub mod preset;
+pub mod runtime_interface;
+pub mod shapes;

@@ -18,7 +18,9 @@ use crate::{
         Alternative, Choice, Decision, Draft, Expected, Handoff, ModelLine, Question, Resume, Risk,
     },
     rules::{Context, rows},
-    vocab::{Architecture, Backend, DecisionId, Origin, QuestionId, RuleId, Severity, SkillId},
+    vocab::{
+        Architecture, Backend, DecisionId, Origin, QuestionId, RuleId, ScaleKind, Severity, SkillId,
+    },
 };
 
 /// What rules have decided so far.
@@ -49,6 +51,8 @@ pub struct Sheet {
     pub algorithms: Vec<&'static Algorithm>,
     /// Extra options that rules set, with the reason for each.
     pub extra_options: BTreeMap<String, (Value, String)>,
+    /// Shapes that inputs are fixed to, by name.
+    pub fixed_shapes: BTreeMap<String, Vec<u64>>,
 }
 
 /// The verdict of a rule on a value that the user asked for.
@@ -62,6 +66,33 @@ pub enum Check {
     Unwise(String),
     /// Not taken, whatever the user says.
     Impossible(String),
+}
+
+/// A value that was asked for.
+#[derive(Debug, Clone)]
+pub struct Asked<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// Who asked.
+    pub origin: Origin,
+    /// The same as the beginning of a reason.
+    pub said: String,
+}
+
+impl<'a> Asked<'a> {
+    /// A value that the user set for the row.
+    pub fn by_user(value: &'a Value) -> Self {
+        Self { value, origin: Origin::User, said: "you asked for it".to_owned() }
+    }
+}
+
+/// What stands when a value that was asked for does not.
+#[derive(Debug, Clone)]
+pub enum Fallback {
+    /// This value, from there, for that reason.
+    Value(Value, Origin, String),
+    /// Nothing, for that reason: the row is left open.
+    Open(String),
 }
 
 impl Sheet {
@@ -83,6 +114,7 @@ impl Sheet {
             method: None,
             algorithms: Vec::new(),
             extra_options: BTreeMap::new(),
+            fixed_shapes: BTreeMap::new(),
         }
     }
 
@@ -96,9 +128,38 @@ impl Sheet {
         self.decisions.get(&DecisionId::new(row)).filter(|d| d.set).map(|d| &d.value)
     }
 
+    /// A decision that was taken, to add to it.
+    pub fn decision_mut(&mut self, row: &str) -> Option<&mut Decision> {
+        self.decisions.get_mut(&DecisionId::new(row))
+    }
+
     /// Whether an algorithm will run.
     pub fn runs(&self, algorithm: &str) -> bool {
         self.algorithms.iter().any(|a| a.id == *algorithm)
+    }
+
+    /// Whether the release has an entry.
+    pub fn has(&self, ctx: &Context<'_>, entry: &impl catalogue::Entry) -> bool {
+        ctx.catalogue.in_release(entry, &self.release.id)
+    }
+
+    /// Whether the calibration method yields scales of this kind.
+    pub fn scales_are(&self, kind: ScaleKind) -> bool {
+        self.method.is_some_and(|method| method.scale == kind)
+    }
+
+    /// The value that an extra option will have: what the user set, else a rule, else the preset.
+    pub fn option_given<'v>(&'v self, ctx: &Context<'v>, key: &str) -> Option<&'v Value> {
+        let asked =
+            ctx.requested("onnx_specific.extra_options").and_then(|options| options.get(key));
+        let ruled = || self.extra_options.get(key).map(|(value, _)| value);
+        let own = || self.preset.as_ref().and_then(|preset| preset.extra_options.get(key));
+        asked.or_else(ruled).or_else(own)
+    }
+
+    /// Whether an extra option will be `true`.
+    pub fn option_is_on(&self, ctx: &Context<'_>, key: &str) -> bool {
+        self.option_given(ctx, key) == Some(&Value::Bool(true))
     }
 
     /// Whether the target is an NPU.
@@ -151,6 +212,11 @@ pub struct Pen<'a> {
 }
 
 impl Pen<'_> {
+    /// What was decided so far.
+    pub fn sheet(&self) -> &Sheet {
+        self.sheet
+    }
+
     /// Takes a decision.
     pub fn decide(
         &mut self,
@@ -191,62 +257,109 @@ impl Pen<'_> {
         slot
     }
 
-    /// Takes the value that the user asked for, or the fallback, by the verdict on it; returns what stands.
+    /// Takes the value that was asked for, or the fallback, by the verdict on it; returns what stands,
+    /// `None` when the row is left open.
     pub fn settle(
         &mut self,
         ctx: &Context<'_>,
         row: &'static str,
-        requested: &Value,
+        asked: &Asked<'_>,
         check: Check,
-        fallback: (Value, Origin, String),
-    ) -> Value {
-        let insists = ctx.intent.insist.contains(&DecisionId::new(row));
-        let shown = show(requested);
+        fallback: Fallback,
+    ) -> Option<Value> {
+        let insists = ctx.insists(row);
+        let shown = show(asked.value);
+        let said = &asked.said;
         let (why, can_insist) = match check {
             Check::Fine => {
-                self.decide(row, requested.clone(), Origin::User, "you asked for it");
-                return requested.clone();
+                self.decide(row, asked.value.clone(), asked.origin, said.clone());
+                return Some(asked.value.clone());
             }
             Check::Risky(severity, why) => {
                 self.decide(
                     row,
-                    requested.clone(),
-                    Origin::User,
-                    format!("you asked for it; note that {why}"),
+                    asked.value.clone(),
+                    asked.origin,
+                    format!("{said}; note that {why}"),
                 );
                 self.risk(severity, format!("`{row}` is {shown}: {why}"), None);
-                return requested.clone();
+                return Some(asked.value.clone());
             }
             Check::Unwise(why) if insists => {
                 self.decide(
                     row,
-                    requested.clone(),
-                    Origin::User,
+                    asked.value.clone(),
+                    asked.origin,
                     format!("you insist on it although {why}"),
                 );
+                let hint = match &fallback {
+                    Fallback::Value(value, ..) => {
+                        format!("withdraw `{row}` to get {}", show(value))
+                    }
+                    Fallback::Open(_) => format!("withdraw `{row}`, or set it to something else"),
+                };
                 self.risk(
                     Severity::High,
                     format!("`{row}` is {shown} at your insistence: {why}"),
-                    Some(format!("withdraw `{row}` to get {}", show(&fallback.0))),
+                    Some(hint),
                 );
-                return requested.clone();
+                return Some(asked.value.clone());
             }
             Check::Unwise(why) => (why, true),
             Check::Impossible(why) => (why, false),
         };
-        let (value, origin, reason) = fallback;
-        let mut text = format!("{reason}; you asked for {shown}, but {why}");
+        let mut not_taken = format!("{shown} was asked for, but {why}");
         if insists && !can_insist {
-            text.push_str("; insisting cannot change that");
+            not_taken.push_str("; insisting cannot change that");
         }
         let why_not = if can_insist {
             format!("{why}; insist on `{row}` to keep it all the same")
         } else {
             why
         };
-        let decision = self.decide(row, value.clone(), origin, text);
-        decision.alternatives.push(Alternative { value: requested.clone(), why_not });
+        let (decision, value) = match fallback {
+            Fallback::Value(value, origin, reason) => (
+                self.decide(row, value.clone(), origin, format!("{reason}; {not_taken}")),
+                Some(value),
+            ),
+            Fallback::Open(reason) => {
+                (self.leave_open(row, format!("{reason}; {not_taken}")), None)
+            }
+        };
+        decision.alternatives.push(Alternative { value: asked.value.clone(), why_not });
         value
+    }
+
+    /// Settles a row whose default is known and whose requested value needs no other check than `check`.
+    pub fn settle_or(
+        &mut self,
+        ctx: &Context<'_>,
+        row: &'static str,
+        default: (Value, Origin, String),
+        check: impl FnOnce(&Value) -> Check,
+    ) -> Value {
+        let (value, origin, reason) = default;
+        match ctx.requested(row) {
+            // What would be decided anyway keeps the better reason.
+            Some(asked) if *asked != value => {
+                let verdict = check(asked);
+                let fallback = Fallback::Value(value.clone(), origin, reason);
+                self.settle(ctx, row, &Asked::by_user(asked), verdict, fallback).unwrap_or(value)
+            }
+            Some(_) => {
+                self.decide(
+                    row,
+                    value.clone(),
+                    Origin::User,
+                    format!("you asked for it, and {reason}"),
+                );
+                value
+            }
+            None => {
+                self.decide(row, value.clone(), origin, reason);
+                value
+            }
+        }
     }
 
     /// Records a risk.
@@ -333,6 +446,18 @@ pub fn show(value: &Value) -> String {
         Value::String(text) => format!("`{text}`"),
         Value::Null => "nothing".to_owned(),
         other => format!("`{other}`"),
+    }
+}
+
+/// A sentence from the catalogue, to go on with after a colon; acronyms keep their case.
+pub fn lower(text: &str) -> String {
+    let mut chars = text.chars();
+    match (chars.next(), chars.clone().next()) {
+        // Acronyms keep their case.
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
     }
 }
 

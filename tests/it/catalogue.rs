@@ -1,6 +1,7 @@
 //! The embedded facts: every reference resolves, every fact names its source, and flags agree with each other.
 
 mod against_the_source;
+mod torch;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,6 +35,15 @@ fn catalogue_is_sound() {
     entries(CATALOGUE.targets(), "target", &mut found);
     entries(CATALOGUE.devices(), "device", &mut found);
     entries(CATALOGUE.npu_ops(), "op", &mut found);
+    entries(CATALOGUE.skills(), "skill", &mut found);
+    entries(CATALOGUE.recoveries(), "recovery", &mut found);
+    entries(CATALOGUE.topics(), "topic", &mut found);
+    entries(CATALOGUE.schemes(), "scheme", &mut found);
+    entries(CATALOGUE.torch_algorithms(), "torch algorithm", &mut found);
+    entries(CATALOGUE.families(), "family", &mut found);
+    entries(CATALOGUE.entry_points(), "entry point", &mut found);
+    entries(CATALOGUE.engines(), "engine", &mut found);
+    entries(CATALOGUE.prequantized(), "quantized checkpoint", &mut found);
     for preset in CATALOGUE.presets().all() {
         preset_references(preset, &mut found);
         preset_flags(preset, &mut found);
@@ -48,6 +58,7 @@ fn catalogue_is_sound() {
         target_is_sound(target, &mut found);
     }
     devices_and_ops(&mut found);
+    torch::sound(&mut found);
     assert!(found.0.is_empty(), "{} defects:\n{}", found.0.len(), found.0.join("\n"));
 }
 
@@ -391,6 +402,7 @@ fn bits(preset: &Preset, spec: &TensorSpec) -> f64 {
     };
     match spec.r#type {
         ElementType::QInt8 | ElementType::QUInt8 => 8.0,
+        ElementType::QInt32 | ElementType::QUInt32 => 32.0,
         ElementType::QInt16
         | ElementType::QUInt16
         | ElementType::QFloat16

@@ -275,11 +275,10 @@ fn flipped_bits_never_panic_and_end_soon() {
         let mut bytes = bytes;
         let started = Instant::now();
         for at in 0..bytes.len() {
-            for bit in [0, 2, 5, 7] {
-                bytes[at] ^= 1 << bit;
-                let _ = read_bytes(&bytes);
-                bytes[at] ^= 1 << bit;
-            }
+            let bit = 1 << (at % 8);
+            bytes[at] ^= bit;
+            let _ = read_bytes(&bytes);
+            bytes[at] ^= bit;
         }
         assert!(started.elapsed() < Duration::from_secs(60), "`{name}` takes too long");
     }

@@ -45,6 +45,7 @@ const OWNED: &[(&str, &str)] = &[
     ("rten_onnx", "intake"),
     ("clap", "cli"),
     ("comfy_table", "render"),
+    ("pep440_rs", "vocab"),
 ];
 
 struct Imports {

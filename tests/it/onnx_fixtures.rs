@@ -327,7 +327,7 @@ pub fn transformer() -> Vec<u8> {
         filled("gain", &[8], 1.0),
         filled("shift", &[8], 0.0),
         filled("root", &[], 2.828_427),
-        filled("root2", &[], 1.414_213_5),
+        filled("root2", &[], std::f32::consts::SQRT_2),
         filled("one", &[], 1.0),
     ];
     let tokens = [Called("batch"), Called("sequence"), Is(8)];

@@ -5,9 +5,8 @@
 //! dense layers by their weights, attention as a `Softmax` between two products of activations, recurrence
 //! as `LSTM`, `GRU` and `RNN` nodes or as a gated `Tanh` that a gate scales again.
 
-use std::collections::HashMap;
-
-use crate::facts::{Graph, Node};
+use crate::intake::onnx::kinds::Kinds;
+use crate::intake::onnx::wiring::{Value, Wiring};
 use crate::vocab::Architecture;
 
 /// The share of the weights that makes convolutions count beside attention or recurrence.
@@ -16,63 +15,76 @@ const CONV_SHARE: f64 = 0.15;
 const RECURRENT_SHARE: f64 = 0.15;
 /// One attention or cell for so many convolutions counts beside them.
 const CONVS_PER_BLOCK: u64 = 10;
-/// Ops that only carry a value, followed one after the other.
+/// How many ops that only carry a value are followed.
 const HOPS: usize = 8;
 /// Nodes that one search backwards visits.
 const SEARCH: usize = 32;
 
 /// What does the work in a graph.
 #[derive(Debug, Default, Clone, Copy)]
-struct Work {
+pub struct Work {
     convs: u64,
     dense: u64,
     recurrent: u64,
     attention: u64,
+    /// The products by a weight among the dense layers.
+    products: u64,
     /// Elements of their weights.
     conv_weights: u64,
     dense_weights: u64,
     recurrent_weights: u64,
 }
 
-/// Guesses the architecture.
-///
-/// Names are looked up in all graphs together, the top graph first: branches of an `If` may reuse a name,
-/// which costs no more than the weight of one layer.
-pub fn guess(graph: &Graph) -> Architecture {
-    if !graph.nodes.iter().any(|node| role(&node.op_type) != Role::Other) {
-        return Architecture::Unknown;
+/// Finds what does the work.
+pub fn work(wiring: &Wiring, kinds: &Kinds) -> Work {
+    let mut ops = kinds.map(|kind| Op::new(&kind.op_type));
+    if !(kinds.has("Tanh") && kinds.has("Sigmoid")) {
+        // Without gates there is no cell to end.
+        ops.iter_mut().filter(|op| op.role == Role::Gate).for_each(|op| op.role = Role::Other);
     }
-    decide(&Index::new(graph).work(graph))
+    if ops.iter().all(|op| op.role == Role::Other) {
+        Work::default()
+    } else {
+        Index::new(wiring, &ops).work()
+    }
 }
 
-fn decide(work: &Work) -> Architecture {
-    let weights = work.conv_weights + work.dense_weights + work.recurrent_weights;
-    // Weights may be inputs, and then only counts are left.
-    let share = |part: u64, count: u64| {
-        if weights > 0 {
-            part as f64 / weights as f64
-        } else {
-            count as f64 / (work.convs + work.dense + work.recurrent).max(1) as f64
-        }
-    };
-    let convs_count = share(work.conv_weights, work.convs) >= CONV_SHARE;
-    let blocks = work.attention + work.recurrent;
-    if blocks == 0 {
-        return match (work.convs, work.dense) {
-            (0, 0) => Architecture::Unknown,
-            (0, _) => Architecture::Mlp,
-            // The dense layers of VGG outweigh its convolutions, which still do the work.
-            (convs, dense) if convs_count || convs >= dense => Architecture::Cnn,
-            _ => Architecture::Mlp,
-        };
+impl Work {
+    /// Whether products by a weight (`MatMul`, not `Gemm`) are part of it.
+    pub fn multiplies_by_weights(&self) -> bool {
+        self.products > 0
     }
-    let blocks_count = blocks * CONVS_PER_BLOCK >= work.convs
-        || share(work.recurrent_weights, work.recurrent) >= RECURRENT_SHARE;
-    match (convs_count, blocks_count) {
-        (true, true) => Architecture::Hybrid,
-        (true, false) => Architecture::Cnn,
-        (false, _) if work.recurrent >= work.attention => Architecture::Recurrent,
-        (false, _) => Architecture::Transformer,
+
+    /// What kind of network does such work.
+    pub fn guess(&self) -> Architecture {
+        let weights = self.conv_weights + self.dense_weights + self.recurrent_weights;
+        // Weights may be inputs, and then only counts are left.
+        let share = |part: u64, count: u64| {
+            if weights > 0 {
+                part as f64 / weights as f64
+            } else {
+                count as f64 / (self.convs + self.dense + self.recurrent).max(1) as f64
+            }
+        };
+        let convs_count = share(self.conv_weights, self.convs) >= CONV_SHARE;
+        let blocks = self.attention + self.recurrent;
+        if blocks == 0 {
+            return match (self.convs, self.dense) {
+                (0, 0) => Architecture::Unknown,
+                (0, _) => Architecture::Mlp,
+                // The dense layers of VGG outweigh its convolutions, which still do the work.
+                (convs, dense) if convs_count || convs >= dense => Architecture::Cnn,
+                _ => Architecture::Mlp,
+            };
+        }
+        let blocks_count = blocks * CONVS_PER_BLOCK >= self.convs
+            || share(self.recurrent_weights, self.recurrent) >= RECURRENT_SHARE;
+        match (convs_count, blocks_count) {
+            (true, true) => Architecture::Hybrid,
+            (true, false) => Architecture::Cnn,
+            (false, _) if self.recurrent >= self.attention => Architecture::Recurrent,
+            (false, _) => Architecture::Transformer,
+        }
     }
 }
 
@@ -85,7 +97,75 @@ enum Role {
     Product,
     Recurrent,
     Attention,
+    /// The end of a recurrent cell that is written out, maybe.
+    Gate,
+    Softmax,
+    Sigmoid,
+    Tanh,
+    Sub,
     Other,
+}
+
+/// What the guess has to know about an op type.
+#[derive(Debug, Clone, Copy)]
+struct Op {
+    role: Role,
+    /// It only carries a value to where it is used.
+    carries: bool,
+    /// It may stand between the products and the `Softmax` of an attention.
+    passes_scores: bool,
+    /// It may stand between a gate and the `Tanh` of a cell.
+    passes_state: bool,
+    /// A `Constant` makes a weight.
+    makes_weight: bool,
+    /// Where its second operand stands: `QLinearMatMul` has scale and zero point after each.
+    second: usize,
+}
+
+impl Op {
+    fn new(op_type: &str) -> Self {
+        let carries = matches!(
+            op_type,
+            "Cast"
+                | "DequantizeLinear"
+                | "ExtendedDequantizeLinear"
+                | "Identity"
+                | "QuantizeLinear"
+                | "Reshape"
+                | "Squeeze"
+                | "Transpose"
+                | "Unsqueeze"
+        );
+        let passes_scores = carries
+            || matches!(
+                op_type,
+                "Add"
+                    | "Clip"
+                    | "Concat"
+                    | "Div"
+                    | "Dropout"
+                    | "Expand"
+                    | "Max"
+                    | "Min"
+                    | "Mul"
+                    | "QLinearAdd"
+                    | "QLinearMul"
+                    | "Slice"
+                    | "Sub"
+                    | "Tanh"
+                    | "Trilu"
+                    | "Where"
+            );
+        Self {
+            role: role(op_type),
+            carries,
+            passes_scores,
+            passes_state: carries
+                || matches!(op_type, "Add" | "Concat" | "Slice" | "Split" | "Sub"),
+            makes_weight: op_type == "Constant",
+            second: if op_type == "QLinearMatMul" { 3 } else { 1 },
+        }
+    }
 }
 
 fn role(op_type: &str) -> Role {
@@ -110,222 +190,196 @@ fn role(op_type: &str) -> Role {
         | "QLinearMatMul"
         | "Einsum" => Role::Product,
         "LSTM" | "GRU" | "RNN" | "DynamicQuantizeLSTM" => Role::Recurrent,
+        "Mul" => Role::Gate,
+        "Softmax" | "QLinearSoftmax" => Role::Softmax,
+        "Sigmoid" => Role::Sigmoid,
+        "Tanh" => Role::Tanh,
+        "Sub" => Role::Sub,
         _ if op_type.ends_with("Attention") => Role::Attention,
         _ => Role::Other,
     }
 }
 
-/// Ops that only carry a weight to where it is used.
-fn carries_weight(op_type: &str) -> bool {
-    matches!(
-        op_type,
-        "Cast"
-            | "DequantizeLinear"
-            | "ExtendedDequantizeLinear"
-            | "Identity"
-            | "QuantizeLinear"
-            | "Reshape"
-            | "Squeeze"
-            | "Transpose"
-            | "Unsqueeze"
-    )
-}
-
-/// Ops that stand between the products and the `Softmax` of an attention.
-fn passes_scores(op_type: &str) -> bool {
-    carries_weight(op_type)
-        || matches!(
-            op_type,
-            "Add"
-                | "Clip"
-                | "Concat"
-                | "Div"
-                | "Dropout"
-                | "Expand"
-                | "Max"
-                | "Min"
-                | "Mul"
-                | "QLinearAdd"
-                | "QLinearMul"
-                | "Slice"
-                | "Sub"
-                | "Tanh"
-                | "Trilu"
-                | "Where"
-        )
-}
-
-/// Ops between a gate and the `Tanh` of a cell.
-fn passes_state(op_type: &str) -> bool {
-    carries_weight(op_type) || matches!(op_type, "Add" | "Concat" | "Slice" | "Split" | "Sub")
-}
-
 /// Who makes which value.
 struct Index<'a> {
-    producers: HashMap<&'a str, &'a Node>,
-    /// Elements of each weight.
-    weights: HashMap<&'a str, u64>,
+    wiring: &'a Wiring,
+    /// What each kind of node is.
+    ops: &'a [Op],
+    /// The node that makes each value.
+    producers: Vec<Option<u32>>,
+    /// The elements of each value that is a weight.
+    weights: Vec<Option<u64>>,
 }
 
 impl<'a> Index<'a> {
-    fn new(graph: &'a Graph) -> Self {
-        let mut producers = HashMap::with_capacity(graph.nodes.len());
-        for node in &graph.nodes {
-            // What a Constant makes is a weight.
-            if node.op_type != "Constant" {
-                for output in &node.outputs {
-                    producers.entry(output.as_str()).or_insert(node);
+    fn new(wiring: &'a Wiring, ops: &'a [Op]) -> Self {
+        let mut producers = vec![None; wiring.count()];
+        // Where a name is made twice, the top graph counts.
+        for top in [true, false] {
+            for (at, link) in (0_u32..).zip(&wiring.links).filter(|(_, link)| link.top == top) {
+                if !ops[link.kind as usize].makes_weight {
+                    for value in wiring.outputs(link) {
+                        producers[*value as usize].get_or_insert(at);
+                    }
                 }
             }
         }
-        let mut weights = HashMap::with_capacity(graph.tensors.len());
-        for tensor in &graph.tensors {
-            let elements = tensor.dims.iter().fold(1_u64, |all, dim| all.saturating_mul(*dim));
+        let mut weights = vec![None; wiring.count()];
+        for (value, elements) in &wiring.tensors {
             // Sums of weights stay far from overflow.
-            weights.entry(tensor.name.as_str()).or_insert(elements.min(1 << 40));
+            weights[*value as usize].get_or_insert((*elements).min(1 << 40));
         }
-        Self { producers, weights }
+        Self { wiring, ops, producers, weights }
     }
 
-    fn work(&self, graph: &Graph) -> Work {
+    fn work(&self) -> Work {
         let mut work = Work::default();
-        for node in &graph.nodes {
-            match role(&node.op_type) {
+        for at in 0..self.wiring.links.len() as u32 {
+            match self.op(at).role {
                 Role::Conv => {
                     work.convs += 1;
-                    work.conv_weights += self.weights_of(node);
+                    work.conv_weights += self.weights_of(at);
                 }
                 Role::Dense => {
                     work.dense += 1;
-                    work.dense_weights += self.weights_of(node);
+                    work.dense_weights += self.weights_of(at);
                 }
-                Role::Product if self.multiplies_activations(node) => {
-                    work.attention += u64::from(self.ends_attention(node));
+                Role::Product if self.multiplies_activations(at) => {
+                    work.attention += u64::from(self.ends_attention(at));
                 }
                 Role::Product => {
                     work.dense += 1;
-                    work.dense_weights += self.weights_of(node);
+                    work.products += 1;
+                    work.dense_weights += self.weights_of(at);
                 }
                 Role::Recurrent => {
                     work.recurrent += 1;
-                    work.recurrent_weights += self.weights_of(node);
+                    work.recurrent_weights += self.weights_of(at);
                 }
                 Role::Attention => {
                     work.attention += 1;
-                    work.dense_weights += self.weights_of(node);
+                    work.dense_weights += self.weights_of(at);
                 }
-                Role::Other => work.recurrent += u64::from(self.ends_cell(node)),
+                Role::Gate => work.recurrent += u64::from(self.ends_cell(at)),
+                Role::Softmax | Role::Sigmoid | Role::Tanh | Role::Sub | Role::Other => {}
             }
         }
         work
     }
 
-    fn weights_of(&self, node: &Node) -> u64 {
-        node.inputs.iter().filter_map(|input| self.weight(input)).sum()
+    fn op(&self, at: u32) -> &Op {
+        &self.ops[self.wiring.links[at as usize].kind as usize]
     }
 
-    /// The elements of the weight that `name` is, maybe after a cast or the like.
-    fn weight(&self, name: &str) -> Option<u64> {
-        let mut name = name;
+    fn inputs(&self, at: u32) -> &'a [Value] {
+        self.wiring.inputs(&self.wiring.links[at as usize])
+    }
+
+    fn producer(&self, value: Value) -> Option<u32> {
+        self.producers[value as usize]
+    }
+
+    fn weights_of(&self, at: u32) -> u64 {
+        self.inputs(at).iter().filter_map(|input| self.weight(*input)).sum()
+    }
+
+    /// The elements of the weight that `value` is, maybe after a cast or the like.
+    fn weight(&self, mut value: Value) -> Option<u64> {
         for _ in 0..HOPS {
-            if let Some(elements) = self.weights.get(name) {
-                return Some(*elements);
+            if let Some(elements) = self.weights[value as usize] {
+                return Some(elements);
             }
-            let producer = self.producers.get(name).filter(|node| carries_weight(&node.op_type))?;
-            name = producer.inputs.first()?;
+            let producer = self.producer(value).filter(|at| self.op(*at).carries)?;
+            value = *self.inputs(producer).first()?;
         }
         None
     }
 
-    fn multiplies_activations(&self, node: &Node) -> bool {
-        factors(node).all(|input| self.weight(input).is_none())
+    fn factors(&self, at: u32) -> impl Iterator<Item = Value> {
+        let inputs = self.inputs(at);
+        [0, self.op(at).second].into_iter().filter_map(|place| inputs.get(place)).copied()
     }
 
-    /// Whether `product` multiplies by the `Softmax` of another product of activations.
-    fn ends_attention(&self, product: &Node) -> bool {
+    fn multiplies_activations(&self, at: u32) -> bool {
+        self.factors(at).all(|input| self.weight(input).is_none())
+    }
+
+    /// Whether the product multiplies by the `Softmax` of another product of activations.
+    fn ends_attention(&self, at: u32) -> bool {
         let is_scores =
-            |node: &Node| role(&node.op_type) == Role::Product && self.multiplies_activations(node);
-        let is_softmax = |node: &Node| {
-            matches!(node.op_type.as_str(), "Softmax" | "QLinearSoftmax")
-                && node
-                    .inputs
-                    .first()
-                    .is_some_and(|input| self.search(input, passes_scores, is_scores))
+            |at: u32| self.op(at).role == Role::Product && self.multiplies_activations(at);
+        let is_softmax = |at: u32| {
+            let scores = self.inputs(at).first();
+            self.op(at).role == Role::Softmax
+                && scores.is_some_and(|value| self.search(*value, |op| op.passes_scores, is_scores))
         };
-        factors(product).any(|input| self.search(input, passes_scores, is_softmax))
+        self.factors(at).any(|value| self.search(value, |op| op.passes_scores, is_softmax))
     }
 
-    /// Whether `node` is the last gate of a recurrent cell that is written out.
-    fn ends_cell(&self, node: &Node) -> bool {
-        let [left, right] = node.inputs.as_slice() else { return false };
-        let is_gated_tanh = |name: &str| {
-            self.nearly(name, "Tanh").is_some_and(|tanh| {
-                let is_gate = |node: &Node| {
-                    node.op_type == "Mul"
-                        && node.inputs.iter().any(|input| self.nearly(input, "Sigmoid").is_some())
-                };
-                tanh.inputs.first().is_some_and(|input| self.search(input, passes_state, is_gate))
-            })
+    /// Whether the multiplication is the last gate of a recurrent cell that is written out.
+    fn ends_cell(&self, at: u32) -> bool {
+        let [left, right] = *self.inputs(at) else { return false };
+        let is_gate = |at: u32| {
+            self.op(at).role == Role::Gate
+                && self.inputs(at).iter().any(|value| self.is_gate(*value))
         };
-        node.op_type == "Mul"
-            && ((self.nearly(left, "Sigmoid").is_some() && is_gated_tanh(right))
-                || (self.nearly(right, "Sigmoid").is_some() && is_gated_tanh(left)))
+        let is_gated_tanh = |value: Value| {
+            self.nearly(value, Role::Tanh)
+                .and_then(|tanh| self.inputs(tanh).first())
+                .is_some_and(|value| self.search(*value, |op| op.passes_state, is_gate))
+        };
+        (self.is_gate(left) && is_gated_tanh(right)) || (self.is_gate(right) && is_gated_tanh(left))
     }
 
-    /// The node of that op type that makes `name`, with at most a subtraction between: `1 - z`, `h - n`.
-    fn nearly(&self, name: &str, op_type: &str) -> Option<&'a Node> {
-        let node = self.maker(name)?;
-        if node.op_type == op_type {
-            return Some(node);
-        }
-        if node.op_type != "Sub" {
-            return None;
-        }
-        node.inputs
-            .iter()
-            .filter_map(|input| self.maker(input))
-            .find(|maker| maker.op_type == op_type)
+    fn is_gate(&self, value: Value) -> bool {
+        self.nearly(value, Role::Sigmoid).is_some()
     }
 
-    /// The node that makes `name`, before casts, Q/DQ pairs and the like.
-    fn maker(&self, name: &str) -> Option<&'a Node> {
-        let mut node = *self.producers.get(name)?;
+    /// The node of that role that makes `value`, with at most a subtraction between: `1 - z`, `h - n`.
+    fn nearly(&self, value: Value, role: Role) -> Option<u32> {
+        let maker = self.maker(value)?;
+        match self.op(maker).role {
+            found if found == role => Some(maker),
+            Role::Sub => {
+                let mut makers = self.inputs(maker).iter().filter_map(|value| self.maker(*value));
+                makers.find(|maker| self.op(*maker).role == role)
+            }
+            _ => None,
+        }
+    }
+
+    /// The node that makes `value`, before casts, Q/DQ pairs and the like.
+    fn maker(&self, value: Value) -> Option<u32> {
+        let mut at = self.producer(value)?;
         for _ in 0..HOPS {
-            if !carries_weight(&node.op_type) {
+            if !self.op(at).carries {
                 break;
             }
-            node = self.producers.get(node.inputs.first()?.as_str())?;
+            at = self.producer(*self.inputs(at).first()?)?;
         }
-        Some(node)
+        Some(at)
     }
 
-    /// Whether going back from `name` through the ops that `pass` allows leads to a `target`.
+    /// Whether going back from `value` through the ops that `pass` allows leads to a `target`.
     fn search(
         &self,
-        name: &str,
-        pass: impl Fn(&str) -> bool,
-        target: impl Fn(&Node) -> bool,
+        value: Value,
+        pass: impl Fn(&Op) -> bool,
+        target: impl Fn(u32) -> bool,
     ) -> bool {
-        let mut open: Vec<&Node> = self.producers.get(name).copied().into_iter().collect();
+        let mut open: Vec<u32> = self.producer(value).into_iter().collect();
         for _ in 0..SEARCH {
-            let Some(node) = open.pop() else { return false };
-            if target(node) {
+            let Some(at) = open.pop() else { return false };
+            if target(at) {
                 return true;
             }
-            if pass(&node.op_type) {
-                let makers = node.inputs.iter().take(SEARCH);
-                open.extend(makers.filter_map(|input| self.producers.get(input.as_str())));
+            if pass(self.op(at)) {
+                let makers = self.inputs(at).iter().take(SEARCH);
+                open.extend(makers.filter_map(|value| self.producer(*value)));
             }
         }
         false
     }
-}
-
-/// The two operands of a product.
-fn factors(node: &Node) -> impl Iterator<Item = &str> {
-    // `QLinearMatMul` has scale and zero point after each.
-    let step = if node.op_type == "QLinearMatMul" { 3 } else { 1 };
-    node.inputs.iter().step_by(step).take(2).map(String::as_str)
 }
 
 #[cfg(test)]
@@ -335,7 +389,7 @@ mod tests {
     #[test]
     fn the_guess_follows_the_work() {
         let check =
-            |work: Work, expected: Architecture| assert_eq!(decide(&work), expected, "{work:?}");
+            |work: Work, expected: Architecture| assert_eq!(work.guess(), expected, "{work:?}");
         let none = Work::default();
         check(none, Architecture::Unknown);
         check(Work { dense: 3, dense_weights: 9, ..none }, Architecture::Mlp);

@@ -12,10 +12,10 @@ const GENERAL: [&str; 3] = ["cpu", "cuda", "rocm"];
 
 /// One to three presets for any target, and those for each target.
 ///
-/// Both are empty when the graph does not say what it is. `MATMUL_NBITS` needs dense layers with weights.
+/// Both are empty when the graph does not say what it is. `MATMUL_NBITS` needs `MatMul` by weights.
 pub fn candidates(
     architecture: Architecture,
-    has_dense_weights: bool,
+    multiplies_by_weights: bool,
 ) -> (Vec<String>, BTreeMap<String, Vec<String>>) {
     let (any, general, npu_cnn, npu_transformer): (&[&str], &[&str], &[&str], &[&str]) =
         match architecture {
@@ -40,7 +40,8 @@ pub fn candidates(
             Architecture::Unknown => (&[], &[], &[], &[]),
         };
     let names = |presets: &[&str]| -> Vec<String> {
-        let usable = presets.iter().filter(|name| has_dense_weights || **name != "MATMUL_NBITS");
+        let usable =
+            presets.iter().filter(|name| multiplies_by_weights || **name != "MATMUL_NBITS");
         usable.map(|name| (*name).to_owned()).collect()
     };
     let rows = GENERAL.map(|target| (target, general));

@@ -3,21 +3,25 @@
 //! Field numbers are those of `onnx.proto`. Values of tensors are skipped. Unknown fields are skipped too,
 //! as protobuf asks for, except that fields which describe structure are read for the digest.
 
+mod attribute;
+mod tensor;
+mod value;
+
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::mem::size_of;
 
-use crate::facts::{Attribute, Dim, Node, Opset, Tensor, TensorFacts, WeightFacts};
-use crate::intake::onnx::dtype;
-use crate::intake::onnx::wire::{Defect, Field, Wire};
+use crate::facts::{Node, Opset, Tensor, TensorFacts, WeightFacts};
+use crate::intake::onnx::defect::Defect;
+use crate::intake::onnx::kinds::{Kind, Kinds};
+use crate::intake::onnx::wire::{Field, Wire};
+use crate::intake::onnx::wiring::{Link, Wiring};
 
-/// The longest integer list and string attribute that are kept.
-const SHORT_INTS: usize = 16;
-const SHORT_TEXT: u64 = 64;
-/// Integer tensors up to this size (shapes, axes, pads) are structure, not weights, so the digest covers them.
-const SHAPE_BYTES: u64 = 128;
-/// `AttributeProto.AttributeType.INT`.
-const INT: i64 = 2;
+/// A node takes about so many bytes of a graph without weights, and room for so many is made ahead.
+const NODE_BYTES: u64 = 64;
+const MOST_RESERVED: u64 = 1 << 16;
+/// What one name of a node takes beside its text: in the node, in the wiring, and in the table of names.
+const VALUE_BYTES: u64 = size_of::<String>() as u64 + 4 + 2 * 16;
 
 /// What a model file says.
 #[derive(Debug, Default)]
@@ -38,6 +42,10 @@ pub struct Contents {
     pub nodes: Vec<Node>,
     /// Nodes of subgraphs and functions.
     pub nested: Vec<Node>,
+    /// The kinds of the nodes.
+    pub kinds: Kinds,
+    /// Which node makes and takes which value.
+    pub wiring: Wiring,
     /// Initializers and values of Constant nodes.
     pub tensors: Vec<Tensor>,
     /// Which of `tensors` are initializers of the top graph.
@@ -68,18 +76,6 @@ struct Walk<'a, S> {
     wire: &'a mut Wire<S>,
     out: Contents,
     depth: u32,
-}
-
-/// An attribute of a node.
-#[derive(Default)]
-struct Parts {
-    name: String,
-    value: Option<Attribute>,
-    ints: Vec<i64>,
-    int_count: u64,
-    other_count: u64,
-    text_bytes: u64,
-    tensors: Vec<Tensor>,
 }
 
 impl<S: Read + Seek> Walk<'_, S> {
@@ -151,6 +147,12 @@ impl<S: Read + Seek> Walk<'_, S> {
         }
         self.depth += 1;
         let graph = self.wire.message(field, "GraphProto")?;
+        if top {
+            // A guess that saves copying while the vectors grow; what is not used is never touched.
+            let nodes = (field.payload() / NODE_BYTES).min(MOST_RESERVED) as usize;
+            self.out.nodes.reserve(nodes);
+            self.out.wiring.reserve(nodes);
+        }
         while let Some(field) = self.wire.next(graph)? {
             match field.number {
                 1 => self.node(field, top)?,
@@ -191,20 +193,27 @@ impl<S: Read + Seek> Walk<'_, S> {
         if top {
             self.out.top_initializers.push(self.out.tensors.len());
         }
+        self.out.wiring.add_tensor(&tensor.name, &tensor.dims);
         self.out.tensors.push(tensor);
     }
 
     fn node(&mut self, field: Field, top: bool) -> Result<(), Defect> {
         let message = self.wire.message(field, "NodeProto")?;
-        self.wire.keep(size_of::<Node>() as u64)?;
+        self.wire.keep((size_of::<Node>() + size_of::<Link>()) as u64)?;
         let mut node = Node { top, ..Node::default() };
         let mut constants = Vec::new();
         while let Some(field) = self.wire.next(message)? {
             match field.number {
                 1 | 2 => {
-                    self.wire.keep(size_of::<String>() as u64)?;
+                    self.wire.keep(VALUE_BYTES)?;
                     let name = self.wire.text(field)?;
-                    if field.number == 1 { node.inputs.push(name) } else { node.outputs.push(name) }
+                    let names =
+                        if field.number == 1 { &mut node.inputs } else { &mut node.outputs };
+                    // Most nodes have one or two inputs and one output.
+                    if names.capacity() == 0 {
+                        names.reserve_exact(if field.number == 1 { 2 } else { 1 });
+                    }
+                    names.push(name);
                 }
                 3 => node.name = self.wire.text(field)?,
                 4 => node.op_type = self.wire.text(field)?,
@@ -226,299 +235,24 @@ impl<S: Read + Seek> Walk<'_, S> {
             for mut tensor in constants {
                 tensor.name = node.outputs.first().cloned().unwrap_or_default();
                 self.wire.keep((size_of::<Tensor>() + tensor.name.len()) as u64)?;
+                self.out.wiring.add_tensor(&tensor.name, &tensor.dims);
                 self.out.tensors.push(tensor);
             }
         }
-        if top {
-            self.out.nodes.push(node)
-        } else {
-            self.out.nested.push(node)
+        let (kind, new) = self.out.kinds.number(&node.domain, &node.op_type, top);
+        if new {
+            let names = node.domain.len() + node.op_type.len();
+            self.wire.keep((size_of::<Kind>() + 3 * names) as u64)?;
         }
+        self.out.wiring.add_node(&node, kind);
+        let nodes = if top { &mut self.out.nodes } else { &mut self.out.nested };
+        nodes.push(node);
         Ok(())
-    }
-
-    /// Sorts the parts of an attribute into the node, the weights and the values of a Constant.
-    fn keep_attribute(
-        &mut self,
-        node: &mut Node,
-        constants: &mut Vec<Tensor>,
-        mut parts: Parts,
-    ) -> Result<(), Defect> {
-        // Lists of a Constant are one-dimensional tensors in disguise.
-        let disguised = match parts.name.as_str() {
-            "value_int" | "value_ints" => Some(("int64", parts.int_count, 8)),
-            "value_float" | "value_floats" => Some(("float32", parts.other_count, 4)),
-            "value_string" | "value_strings" => Some(("string", parts.other_count, 0)),
-            _ => None,
-        };
-        if let Some((dtype, count, size)) = disguised {
-            let bytes = count.saturating_mul(size).saturating_add(parts.text_bytes);
-            let dims = if parts.name.ends_with('s') { vec![count] } else { Vec::new() };
-            parts.tensors.push(Tensor { name: String::new(), dtype: dtype.into(), dims, bytes });
-        }
-        for tensor in &parts.tensors {
-            add(&mut self.out.weights.bytes, &tensor.dtype, tensor.bytes);
-            let total = &mut self.out.weights.constant_bytes;
-            *total = total.saturating_add(tensor.bytes);
-        }
-        constants.append(&mut parts.tensors);
-        let value = if parts.value.is_some() {
-            parts.value
-        } else if (1..=SHORT_INTS as u64).contains(&parts.int_count) {
-            Some(Attribute::Ints(parts.ints))
-        } else {
-            None
-        };
-        if let Some(value) = value
-            && parts.name.len() as u64 <= SHORT_TEXT
-        {
-            self.wire.keep(size_of::<(String, Attribute)>() as u64)?;
-            node.attributes.insert(parts.name, value);
-        }
-        Ok(())
-    }
-
-    fn attribute(&mut self, field: Field) -> Result<Parts, Defect> {
-        let message = self.wire.message(field, "AttributeProto")?;
-        let mut parts = Parts::default();
-        let mut kind = 0;
-        while let Some(field) = self.wire.next(message)? {
-            match field.number {
-                1 => parts.name = self.wire.text(field)?,
-                3 => {
-                    parts.int_count += 1;
-                    parts.value = Some(Attribute::Int(field.int()?));
-                }
-                4 => {
-                    parts.other_count += 1;
-                    parts.text_bytes += field.payload();
-                    if field.payload() <= SHORT_TEXT {
-                        parts.value = Some(Attribute::Text(self.wire.text(field)?));
-                    } else {
-                        self.wire.pass(field)?;
-                    }
-                }
-                5 | 10 => {
-                    let tensor = self.tensor(field)?;
-                    parts.tensors.push(tensor);
-                }
-                6 | 11 => self.graph(field, false)?,
-                8 => {
-                    let Parts { ints, int_count, .. } = &mut parts;
-                    self.wire.ints(field, |value| {
-                        *int_count += 1;
-                        if ints.len() < SHORT_INTS {
-                            ints.push(value);
-                        }
-                    })?;
-                }
-                2 | 7 => {
-                    parts.other_count += (field.payload() / 4).max(1);
-                    self.wire.pass(field)?;
-                }
-                9 => {
-                    parts.other_count += 1;
-                    parts.text_bytes += field.payload();
-                    self.wire.pass(field)?;
-                }
-                22 | 23 => {
-                    let tensor = self.sparse(field)?;
-                    parts.tensors.push(tensor);
-                }
-                13 => self.wire.skip(field)?,
-                20 => kind = field.int()?,
-                _ => self.wire.pass(field)?,
-            }
-        }
-        // Writers of proto3 leave a zero out.
-        if kind == INT && parts.int_count == 0 {
-            parts.int_count = 1;
-            parts.value = Some(Attribute::Int(0));
-        }
-        Ok(parts)
-    }
-
-    fn sparse(&mut self, field: Field) -> Result<Tensor, Defect> {
-        let message = self.wire.message(field, "SparseTensorProto")?;
-        let mut tensor = Tensor { dtype: "unknown".into(), ..Tensor::default() };
-        let (mut index_bytes, mut dims) = (0, Vec::new());
-        while let Some(field) = self.wire.next(message)? {
-            match field.number {
-                1 => tensor = self.tensor(field)?,
-                2 => index_bytes = self.tensor(field)?.bytes,
-                3 => self.dims(field, &mut dims)?,
-                _ => self.wire.skip(field)?,
-            }
-        }
-        tensor.dims = dims;
-        tensor.bytes = tensor.bytes.saturating_add(index_bytes);
-        Ok(tensor)
-    }
-
-    fn dims(&mut self, field: Field, dims: &mut Vec<u64>) -> Result<(), Defect> {
-        // A packed list holds at most one size a byte.
-        self.wire.keep(field.payload().max(1).saturating_mul(size_of::<u64>() as u64))?;
-        self.wire.ints(field, |dim| dims.push(u64::try_from(dim).unwrap_or(0)))
-    }
-
-    fn tensor(&mut self, field: Field) -> Result<Tensor, Defect> {
-        let message = self.wire.message(field, "TensorProto")?;
-        self.wire.keep(size_of::<Tensor>() as u64)?;
-        let mut tensor = Tensor::default();
-        let mut number = 0;
-        let mut external = false;
-        let (mut stored, mut strings) = (None, 0_u64);
-        let (mut location, mut start, mut length) = (String::new(), 0_u64, None);
-        while let Some(field) = self.wire.next(message)? {
-            match field.number {
-                1 => self.dims(field, &mut tensor.dims)?,
-                2 => number = field.int()?,
-                8 => tensor.name = self.wire.text(field)?,
-                // Floats and doubles have a fixed size, so the length of the list is that of the value.
-                4 | 9 | 10 => {
-                    stored = Some(stored.unwrap_or(0_u64).saturating_add(field.payload()));
-                    let structure = matches!(number, dtype::INT32 | dtype::INT64)
-                        && field.payload() <= SHAPE_BYTES;
-                    if structure { self.wire.pass(field)? } else { self.wire.skip(field)? }
-                }
-                6 => {
-                    strings = strings.saturating_add(field.payload());
-                    self.wire.skip(field)?;
-                }
-                13 => {
-                    let (key, value) = self.entry(field)?;
-                    match key.as_str() {
-                        "location" => location = value,
-                        "offset" => start = value.trim().parse().unwrap_or(0),
-                        "length" => length = value.trim().parse().ok(),
-                        _ => {}
-                    }
-                }
-                14 => external = field.int()? == 1,
-                _ => self.wire.skip(field)?,
-            }
-        }
-        let elements = tensor.dims.iter().fold(1_u64, |product, dim| product.saturating_mul(*dim));
-        let computed = dtype::bytes(number, elements).saturating_add(strings);
-        tensor.dtype = dtype::name(number).to_owned();
-        if external {
-            tensor.bytes = length.unwrap_or(computed);
-            self.external(location, start, tensor.bytes)?;
-        } else {
-            // A list without a payload is not packed, one field for each element.
-            tensor.bytes = stored.filter(|bytes| *bytes > 0).unwrap_or(computed);
-        }
-        Ok(tensor)
-    }
-
-    fn external(&mut self, location: String, start: u64, bytes: u64) -> Result<(), Defect> {
-        let weights = &mut self.out.weights;
-        weights.external_tensors += 1;
-        weights.external_bytes = weights.external_bytes.saturating_add(bytes);
-        let end = start.saturating_add(bytes);
-        match self.out.external.get_mut(&location) {
-            Some(known) => *known = end.max(*known),
-            None => {
-                self.wire.keep((size_of::<(String, u64)>() + location.len()) as u64)?;
-                self.out.external.insert(location, end);
-            }
-        }
-        Ok(())
-    }
-
-    fn entry(&mut self, field: Field) -> Result<(String, String), Defect> {
-        let message = self.wire.message(field, "StringStringEntryProto")?;
-        let (mut key, mut value) = (String::new(), String::new());
-        while let Some(field) = self.wire.next(message)? {
-            match field.number {
-                1 => key = self.wire.text(field)?,
-                2 => value = self.wire.text(field)?,
-                _ => self.wire.skip(field)?,
-            }
-        }
-        Ok((key, value))
-    }
-
-    fn value_info(&mut self, field: Field) -> Result<TensorFacts, Defect> {
-        let message = self.wire.message(field, "ValueInfoProto")?;
-        self.wire.keep(size_of::<TensorFacts>() as u64)?;
-        let mut facts =
-            TensorFacts { name: String::new(), dtype: "unknown".to_owned(), shape: None };
-        while let Some(field) = self.wire.next(message)? {
-            match field.number {
-                1 => facts.name = self.wire.text(field)?,
-                2 => self.value_type(field, &mut facts)?,
-                _ => self.wire.skip(field)?,
-            }
-        }
-        Ok(facts)
-    }
-
-    fn value_type(&mut self, field: Field, facts: &mut TensorFacts) -> Result<(), Defect> {
-        let message = self.wire.message(field, "TypeProto")?;
-        while let Some(field) = self.wire.next(message)? {
-            let container = match field.number {
-                1 | 8 => {
-                    self.tensor_type(field, facts)?;
-                    continue;
-                }
-                4 => "sequence",
-                5 => "map",
-                7 => "opaque",
-                9 => "optional",
-                _ => {
-                    self.wire.pass(field)?;
-                    continue;
-                }
-            };
-            facts.dtype = container.to_owned();
-            self.wire.pass(field)?;
-        }
-        Ok(())
-    }
-
-    fn tensor_type(&mut self, field: Field, facts: &mut TensorFacts) -> Result<(), Defect> {
-        let message = self.wire.message(field, "TypeProto.Tensor")?;
-        while let Some(field) = self.wire.next(message)? {
-            match field.number {
-                1 => facts.dtype = dtype::name(field.int()?).to_owned(),
-                2 => {
-                    let shape = self.wire.message(field, "TensorShapeProto")?;
-                    let dims = facts.shape.get_or_insert_default();
-                    while let Some(field) = self.wire.next(shape)? {
-                        if field.number == 1 {
-                            self.wire.keep(size_of::<Dim>() as u64)?;
-                            dims.push(self.dim(field)?);
-                        } else {
-                            self.wire.skip(field)?;
-                        }
-                    }
-                }
-                _ => self.wire.skip(field)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn dim(&mut self, field: Field) -> Result<Dim, Defect> {
-        let message = self.wire.message(field, "TensorShapeProto.Dimension")?;
-        let mut dim = Dim::Unknown;
-        while let Some(field) = self.wire.next(message)? {
-            match field.number {
-                1 => dim = Dim::Size(field.int()?),
-                2 => {
-                    let symbol = self.wire.text(field)?;
-                    dim = if symbol.is_empty() { Dim::Unknown } else { Dim::Symbol(symbol) };
-                }
-                _ => self.wire.pass(field)?,
-            }
-        }
-        Ok(dim)
     }
 }
 
 /// Adds to a counter and copies its name only once.
-fn add(counts: &mut BTreeMap<String, u64>, name: &str, amount: u64) {
+pub fn add(counts: &mut BTreeMap<String, u64>, name: &str, amount: u64) {
     match counts.get_mut(name) {
         Some(count) => *count = count.saturating_add(amount),
         None => {

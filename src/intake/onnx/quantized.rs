@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::facts::{Graph, Node};
+use crate::intake::onnx::kinds::{Kind, Kinds};
 
 /// Integer tensors below this many elements may be tables, masks or zero points.
 const WEIGHT_ELEMENTS: u64 = 256;
@@ -14,13 +15,10 @@ const WEIGHT_ELEMENTS: u64 = 256;
 const HOPS: usize = 4;
 
 /// What was found, with counts; empty for a float model.
-pub fn evidence(graph: &Graph, annotations: u64) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    for node in &graph.nodes {
-        if is_quantized_op(node) {
-            *found.entry(node.op_type.clone()).or_insert(0) += 1;
-        }
-    }
+pub fn evidence(graph: &Graph, kinds: &Kinds, annotations: u64) -> BTreeMap<String, u64> {
+    let is_evidence = |kind: &Kind| is_quantized_op(&kind.domain, &kind.op_type);
+    let mut found =
+        kinds.sum(|kind| &kind.op_type, |kind| if is_evidence(kind) { kind.count } else { 0 });
     for (dtype, count) in loose_weights(graph) {
         found.insert(format!("{dtype} weights"), count);
     }
@@ -30,12 +28,12 @@ pub fn evidence(graph: &Graph, annotations: u64) -> BTreeMap<String, u64> {
     found
 }
 
-/// Whether a node is one of Quark's own ops.
-pub fn is_quark_op(node: &Node) -> bool {
-    matches!(node.domain.as_str(), "com.amd.quark" | "com.vai.quantize")
-        || node.op_type.ends_with("FixNeuron")
+/// Whether an op is one of Quark's own.
+pub fn is_quark_op(domain: &str, op: &str) -> bool {
+    matches!(domain, "com.amd.quark" | "com.vai.quantize")
+        || op.ends_with("FixNeuron")
         || matches!(
-            node.op_type.as_str(),
+            op,
             "BFPQuantizeDequantize"
                 | "MXQuantizeDequantize"
                 | "ExtendedQuantizeLinear"
@@ -45,9 +43,8 @@ pub fn is_quark_op(node: &Node) -> bool {
         )
 }
 
-fn is_quantized_op(node: &Node) -> bool {
-    let op = node.op_type.as_str();
-    is_quark_op(node)
+fn is_quantized_op(domain: &str, op: &str) -> bool {
+    is_quark_op(domain, op)
         || op.starts_with("QLinear")
         || op.starts_with("QOrdered")
         || op.starts_with("DynamicQuantize")
@@ -108,7 +105,10 @@ fn loose_weights(graph: &Graph) -> BTreeMap<&str, u64> {
             };
             if carries(&node.op_type) {
                 holds.extend(node.outputs.iter().map(|output| (output.as_str(), weight)));
-            } else if is_arithmetic(node) && !is_quantized_op(node) && !counted[weight] {
+            } else if is_arithmetic(node)
+                && !is_quantized_op(&node.domain, &node.op_type)
+                && !counted[weight]
+            {
                 counted[weight] = true;
                 *found.entry(graph.tensors[weight].dtype.as_str()).or_insert(0) += 1;
             }
@@ -155,7 +155,12 @@ mod tests {
     #[test]
     fn quantized_ops_and_loose_integer_weights_are_evidence() {
         let check = |nodes: Vec<Node>, tensors: Vec<Tensor>, expected: &[(&str, u64)]| {
-            let found = evidence(&Graph { nodes, tensors }, 0);
+            let graph = Graph { nodes, tensors };
+            let mut kinds = Kinds::default();
+            for node in &graph.nodes {
+                kinds.number(&node.domain, &node.op_type, true);
+            }
+            let found = evidence(&graph, &kinds, 0);
             let expected: BTreeMap<String, u64> =
                 expected.iter().map(|(name, count)| ((*name).into(), *count)).collect();
             assert_eq!(found, expected);
@@ -187,10 +192,10 @@ mod tests {
 
     #[test]
     fn only_quark_ops_are_quark_ops() {
-        assert!(is_quark_op(&node("BFPQuantizeDequantize", "com.amd.quark", &[], &[])));
-        assert!(is_quark_op(&node("BFPFixNeuron", "", &[], &[])));
-        assert!(is_quark_op(&node("VitisQuantizeLinear", "com.vai.quantize", &[], &[])));
-        assert!(!is_quark_op(&node("QuantizeLinear", "", &[], &[])));
-        assert!(!is_quark_op(&node("QLinearAdd", "com.microsoft", &[], &[])));
+        assert!(is_quark_op("com.amd.quark", "BFPQuantizeDequantize"));
+        assert!(is_quark_op("", "BFPFixNeuron"));
+        assert!(is_quark_op("com.vai.quantize", "VitisQuantizeLinear"));
+        assert!(!is_quark_op("", "QuantizeLinear"));
+        assert!(!is_quark_op("com.microsoft", "QLinearAdd"));
     }
 }

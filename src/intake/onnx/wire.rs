@@ -4,15 +4,12 @@
 //! size of the file. The same reader makes the structural digest, because it alone knows which bytes were
 //! read: see [`Wire::digest`].
 
-use std::io::{self, BufRead, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 
 use rten_onnx::protobuf::varint::{MAX_VARINT_LEN, VarintError, read_varint};
-use sha2::{Digest as _, Sha256};
-use thiserror::Error;
 
-/// Bytes that one refill reads: large enough for a dense graph, small enough that skipping a weight reads
-/// little of it.
-const BUFFER: usize = 8 * 1024;
+use crate::intake::onnx::defect::Defect;
+use crate::intake::onnx::source::Source;
 
 /// How much of a file the reader is willing to take in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,125 +27,6 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { depth: 64, text: 64 << 10, work: 512 << 20, memory: 1 << 30 }
-    }
-}
-
-/// What is wrong with the bytes of a model.
-#[derive(Debug, Error)]
-pub enum Defect {
-    /// A field that does not fit into what holds it.
-    #[error("field {field} of `{message}` ends at byte {end}, {holder} at {limit}")]
-    PastEnd {
-        /// The message.
-        message: &'static str,
-        /// The field's number.
-        field: u64,
-        /// Where it says that it ends.
-        end: u64,
-        /// `the file` or `the message`.
-        holder: &'static str,
-        /// Where that ends.
-        limit: u64,
-    },
-    /// A varint that is cut off or longer than ten bytes.
-    #[error("`{message}` has a broken varint at byte {offset}")]
-    Varint {
-        /// The message.
-        message: &'static str,
-        /// Where the varint starts.
-        offset: u64,
-    },
-    /// A tag with a field number or a wire type that ONNX does not use.
-    #[error("`{message}` has a broken tag {tag} at byte {offset}")]
-    Tag {
-        /// The message.
-        message: &'static str,
-        /// The tag.
-        tag: u64,
-        /// Where it stands.
-        offset: u64,
-    },
-    /// A known field with a value of another kind.
-    #[error("field {field} of `{message}` at byte {offset} is {found}, not {wanted}")]
-    Kind {
-        /// The message.
-        message: &'static str,
-        /// The field's number.
-        field: u64,
-        /// Where its value starts.
-        offset: u64,
-        /// What is there.
-        found: &'static str,
-        /// What has to be there.
-        wanted: &'static str,
-    },
-    /// A model without a graph.
-    #[error("`ModelProto` has no graph")]
-    NoGraph,
-    /// A model that does not say which operators it means.
-    #[error("`ModelProto` imports no operator set")]
-    NoOpset,
-    /// Graphs nested too deeply.
-    #[error("graphs nest deeper than {limit} levels at byte {offset}")]
-    TooDeep {
-        /// The limit.
-        limit: u32,
-        /// Where the first graph that is too deep starts.
-        offset: u64,
-    },
-    /// A text too long to be a name.
-    #[error(
-        "field {field} of `{message}` at byte {offset} is a text of {length} bytes, over {limit}"
-    )]
-    TooLong {
-        /// The message.
-        message: &'static str,
-        /// The field's number.
-        field: u64,
-        /// Where the text starts.
-        offset: u64,
-        /// Its length.
-        length: u64,
-        /// The limit.
-        limit: u64,
-    },
-    /// More to read than the limits allow.
-    #[error("more than {limit} bytes of structure, reached at byte {offset}")]
-    TooMuchWork {
-        /// The limit.
-        limit: u64,
-        /// How far the reader came.
-        offset: u64,
-    },
-    /// More to keep than the limits allow.
-    #[error("the structure needs more than {limit} bytes of memory, reached at byte {offset}")]
-    TooMuchMemory {
-        /// The limit.
-        limit: u64,
-        /// How far the reader came.
-        offset: u64,
-    },
-    /// The file could not be read.
-    #[error("reading stopped at byte {offset}")]
-    Io {
-        /// How far the reader came.
-        offset: u64,
-        /// Why.
-        #[source]
-        cause: io::Error,
-    },
-}
-
-impl Defect {
-    /// Whether the bytes may be fine and only a limit stands in the way.
-    pub fn is_limit(&self) -> bool {
-        matches!(
-            self,
-            Self::TooDeep { .. }
-                | Self::TooLong { .. }
-                | Self::TooMuchWork { .. }
-                | Self::TooMuchMemory { .. }
-        )
     }
 }
 
@@ -254,7 +132,7 @@ impl<S: Read + Seek> Wire<S> {
         if start >= message.end {
             return Ok(None);
         }
-        if self.source.read > self.limits.work {
+        if self.source.consumed() > self.limits.work {
             return Err(Defect::TooMuchWork { limit: self.limits.work, offset: start });
         }
         let tag = self.varint(message)?;
@@ -311,8 +189,7 @@ impl<S: Read + Seek> Wire<S> {
             });
         }
         self.keep(length)?;
-        let mut bytes = Vec::new();
-        self.source.read_into(&mut bytes, length).map_err(|cause| self.io(cause))?;
+        let bytes = self.source.take_bytes(length).map_err(|cause| self.io(cause))?;
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
@@ -338,7 +215,7 @@ impl<S: Read + Seek> Wire<S> {
     /// Reads the payload of `field` for the digest only.
     pub fn pass(&mut self, field: Field) -> Result<(), Defect> {
         let length = field.payload();
-        if self.source.read.saturating_add(length) > self.limits.work {
+        if self.source.consumed().saturating_add(length) > self.limits.work {
             return Err(Defect::TooMuchWork { limit: self.limits.work, offset: field.offset });
         }
         self.source.pass(length).map_err(|cause| self.io(cause))
@@ -362,6 +239,11 @@ impl<S: Read + Seek> Wire<S> {
 
     fn varint(&mut self, message: Message) -> Result<u64, Defect> {
         let offset = self.offset();
+        if offset < message.end
+            && let Some(value) = self.source.small_varint()
+        {
+            return Ok(value);
+        }
         // `read_varint` never returns when eleven bytes in a row have the high bit set, so it is shown ten.
         let window = message.end.saturating_sub(offset).min(MAX_VARINT_LEN as u64);
         read_varint((&mut self.source).take(window)).map_err(|error| match error {
@@ -374,127 +256,6 @@ impl<S: Read + Seek> Wire<S> {
 
     fn io(&self, cause: io::Error) -> Defect {
         Defect::Io { offset: self.offset(), cause }
-    }
-}
-
-/// A buffered reader that hashes what is consumed and nothing else.
-struct Source<S> {
-    inner: S,
-    buffer: Box<[u8]>,
-    /// Offset in the file of the buffer's first byte.
-    base: u64,
-    at: usize,
-    filled: usize,
-    /// How much of the buffer is hashed or skipped.
-    hashed: usize,
-    /// Bytes consumed in all.
-    read: u64,
-    hasher: Sha256,
-}
-
-impl<S: Read + Seek> Source<S> {
-    fn new(inner: S) -> Self {
-        Self {
-            inner,
-            buffer: vec![0; BUFFER].into_boxed_slice(),
-            base: 0,
-            at: 0,
-            filled: 0,
-            hashed: 0,
-            read: 0,
-            hasher: Sha256::new(),
-        }
-    }
-
-    fn offset(&self) -> u64 {
-        self.base + self.at as u64
-    }
-
-    /// Appends the next `length` bytes to `out`; memory is taken as bytes arrive.
-    fn read_into(&mut self, out: &mut Vec<u8>, length: u64) -> io::Result<()> {
-        let mut left = length;
-        while left > 0 {
-            let chunk = self.fill_buf()?;
-            if chunk.is_empty() {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let take = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            out.extend_from_slice(&chunk[..take]);
-            self.consume(take);
-            left -= take as u64;
-        }
-        Ok(())
-    }
-
-    fn pass(&mut self, length: u64) -> io::Result<()> {
-        let mut left = length;
-        while left > 0 {
-            let available = self.fill_buf()?.len();
-            if available == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let take = available.min(usize::try_from(left).unwrap_or(usize::MAX));
-            self.consume(take);
-            left -= take as u64;
-        }
-        Ok(())
-    }
-
-    fn skip(&mut self, length: u64) -> io::Result<()> {
-        self.hash();
-        let buffered = (self.filled - self.at) as u64;
-        if length <= buffered {
-            self.at += length as usize;
-            self.hashed = self.at;
-        } else {
-            let target = self.offset() + length;
-            self.inner.seek(SeekFrom::Start(target))?;
-            self.base = target;
-            (self.at, self.filled, self.hashed) = (0, 0, 0);
-        }
-        Ok(())
-    }
-
-    fn hash(&mut self) {
-        self.hasher.update(&self.buffer[self.hashed..self.at]);
-        self.hashed = self.at;
-    }
-
-    fn digest(mut self) -> [u8; 32] {
-        self.hash();
-        self.hasher.finalize().into()
-    }
-}
-
-impl<S: Read + Seek> Read for Source<S> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let chunk = self.fill_buf()?;
-        let take = chunk.len().min(out.len());
-        out[..take].copy_from_slice(&chunk[..take]);
-        self.consume(take);
-        Ok(take)
-    }
-}
-
-impl<S: Read + Seek> BufRead for Source<S> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.at == self.filled {
-            self.hash();
-            self.base += self.filled as u64;
-            (self.at, self.filled, self.hashed) = (0, 0, 0);
-            self.filled = loop {
-                match self.inner.read(&mut self.buffer) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    result => break result?,
-                }
-            };
-        }
-        Ok(&self.buffer[self.at..self.filled])
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.at = self.filled.min(self.at + amount);
-        self.read += amount as u64;
     }
 }
 

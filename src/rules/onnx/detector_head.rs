@@ -1,0 +1,151 @@
+//! # What it does
+//!
+//! Finds the box decoding of a detector by its structure and proposes to leave it in float.
+//!
+//! # Why
+//!
+//! Boxes and confidences share one tensor after the last Concat: with one scale for both, confidences become 0.
+//! The softmax over bins (DFL) of newer YOLOs loses accuracy in INT8 too. Node names differ from export to export,
+//! so copied names do not help.
+//!
+//! # Example
+//!
+//! The output is a Concat of `/model.22/Mul_2` and `/model.22/Sigmoid` behind the last convolutions, so these nodes
+//! are proposed for `nodes_to_exclude`.
+//!
+//! # Sources
+//!
+//! - microsoft/onnxruntime#14233; ultralytics/ultralytics#25306, #7516; wang-xinyu/tensorrtx#534
+//! - 0.13, `examples/onnx/yolo_quantization/quantize_yolo.py` leaves the head in float
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::{
+    facts::{Graph, Node},
+    plan::Alternative,
+    rules::{
+        Context, Stage,
+        onnx::lookup::Lookup,
+        sheet::{Sheet, list},
+    },
+    vocab::{Architecture, Severity},
+};
+
+/// The reason code.
+pub const ID: &str = "detector-head";
+/// When it runs.
+pub const STAGE: Stage = Stage::Assess;
+
+const ROW: &str = "onnx_specific.nodes_to_exclude";
+/// Ops that carry weights, where the walk from the outputs ends.
+const WEIGHTED: [&str; 7] =
+    ["Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU", "BatchNormalization"];
+/// Ops that compute shapes and anchors, not boxes.
+const ASIDE: [&str; 5] = ["Constant", "ConstantOfShape", "Expand", "Range", "Shape"];
+/// Ops whose inputs after the first are sizes and indices.
+const MOVES: [&str; 9] =
+    ["Cast", "Gather", "Reshape", "Resize", "Slice", "Split", "Squeeze", "Tile", "Unsqueeze"];
+/// A decoder is small; a walk that goes on is in something else.
+const MOST: usize = 200;
+
+/// Proposes.
+pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
+    let convolutional = matches!(sheet.architecture, Architecture::Cnn | Architecture::Hybrid);
+    let integer = sheet.preset.as_ref().is_some_and(|preset| {
+        preset.activation.bits <= 8.0
+            && preset.uses_calibration_data
+            && !preset.activation.r#type.is_block()
+    });
+    let graph = match ctx.graph {
+        // Cheap counts first: most models have no decoder.
+        Some(graph)
+            if convolutional && integer && ctx.count("Concat") > 0 && ctx.count("Mul") > 0 =>
+        {
+            graph
+        }
+        _ => return,
+    };
+    let lookup = Lookup::new(graph);
+    let (nodes, dfl) = decoder(ctx, &lookup);
+    if nodes.is_empty() {
+        return;
+    }
+    let names: Vec<&str> =
+        nodes.iter().map(|node| node.name.as_str()).filter(|name| !name.is_empty()).collect();
+    let shown: Vec<&str> = nodes
+        .iter()
+        .filter(|node| matches!(node.op_type.as_str(), "Softmax" | "Sigmoid" | "Concat"))
+        .map(|node| node.name.as_str())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let asked = ctx.requested(ROW).and_then(|value| value.as_array());
+    if asked.is_some_and(|list| {
+        list.iter().any(|name| name.as_str().is_some_and(|name| shown.contains(&name)))
+    }) {
+        return;
+    }
+    let what = if dfl { "a box decoder with a softmax over bins" } else { "a box decoder" };
+    if names.is_empty() {
+        sheet.by(ID).risk(
+            Severity::Medium,
+            format!("behind the last convolutions is {what} of {} nodes, which loses accuracy in INT8, and none of them has a name to be excluded by", nodes.len()),
+            Some("give the nodes names, for example with onnxsim, and exclude them".to_owned()),
+        );
+        return;
+    }
+    if let Some(decision) = sheet.decision_mut(ROW) {
+        decision.alternatives.push(Alternative {
+            value: json!(names),
+            why_not: format!("behind the last convolutions is {what} that loses accuracy in INT8; take this to keep it in float"),
+        });
+    }
+    sheet.by(ID).risk(
+        Severity::Medium,
+        format!("behind the last convolutions is {what} ({} nodes, {}): with 8-bit scales confidences can become 0 and boxes shift", nodes.len(), list(&shown, 4)),
+        Some(format!("set `{ROW}` to the nodes that are proposed there, and check mAP")),
+    );
+}
+
+/// The nodes between the last weighted ones and the outputs, when they decode boxes; whether by DFL.
+fn decoder<'g>(ctx: &Context<'_>, lookup: &Lookup<'g>) -> (Vec<&'g Node>, bool) {
+    let mut found: Vec<&Node> = Vec::new();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut dfl = false;
+    let mut next: Vec<&str> =
+        ctx.onnx().outputs.iter().map(|output| output.name.as_str()).collect();
+    while let Some(tensor) = next.pop() {
+        let Some(node) = lookup.producer(tensor) else { continue };
+        let Some(key) = node.outputs.first() else { continue };
+        if !seen.insert(key) {
+            continue;
+        }
+        let sums_bins = node.op_type == "Conv" && is_dfl(lookup.graph, node);
+        let op_type = node.op_type.as_str();
+        if ASIDE.contains(&op_type) || (WEIGHTED.contains(&op_type) && !sums_bins) {
+            continue;
+        }
+        dfl |= sums_bins;
+        if found.len() == MOST {
+            return (Vec::new(), false);
+        }
+        found.push(node);
+        let follow = if MOVES.contains(&op_type) { 1 } else { node.inputs.len() };
+        next.extend(node.inputs.iter().take(follow).map(String::as_str));
+    }
+    let has = |op: &str| found.iter().any(|node| node.op_type == op);
+    let decodes = has("Concat") && has("Mul") && (has("Sigmoid") || (dfl && has("Softmax")));
+    if !decodes {
+        return (Vec::new(), false);
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    (found, dfl)
+}
+
+/// A 1×1 convolution to one channel: the weighted sum over the bins of a DFL.
+fn is_dfl(graph: &Graph, node: &Node) -> bool {
+    let Some(weight) = node.inputs.get(1) else { return false };
+    let tensor = graph.tensors.iter().find(|tensor| tensor.name == *weight);
+    tensor.is_some_and(|tensor| matches!(tensor.dims[..], [1, bins, 1, 1] if bins > 1))
+}

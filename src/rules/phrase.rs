@@ -1,0 +1,67 @@
+//! Words of a text, and phrases that find them.
+//!
+//! A phrase is words in any order, all of which the text must have. `choos*` stands for every word that
+//! begins so, `preset|method` for either. `quantise` is read as `quantize`.
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+/// The words of a text, in lower case: letters, digits and `_` make a word, and `Q/DQ` is one.
+pub fn words(text: &str) -> Vec<String> {
+    text.to_lowercase()
+        .replace("q/dq", "qdq")
+        .replace("quantis", "quantiz")
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The words of a text that a phrase finds, a word of its own for each, in the phrase's order; `None` when
+/// one is missing.
+pub fn found<'a>(phrase: &str, words: &'a [String]) -> Option<Vec<&'a str>> {
+    let mut taken = vec![false; words.len()];
+    phrase
+        .split_whitespace()
+        .map(|part| {
+            let fit = |word: &str| part.split('|').any(|pattern| fits(pattern, word));
+            let at = (0..words.len()).find(|at| !taken[*at] && fit(&words[*at]))?;
+            taken[at] = true;
+            Some(words[at].as_str())
+        })
+        .collect()
+}
+
+/// The longest finding of several phrases, with the number of phrases that find something.
+pub fn best<'a>(phrases: &[String], words: &'a [String]) -> Option<(Vec<&'a str>, usize)> {
+    let findings: Vec<Vec<&str>> = phrases.iter().filter_map(|p| found(p, words)).collect();
+    let count = findings.len();
+    // The first of the longest: the data's order decides.
+    let longest = findings.into_iter().rev().max_by_key(Vec::len)?;
+    Some((longest, count))
+}
+
+fn fits(pattern: &str, word: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(beginning) => word.starts_with(beginning),
+        None => word == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phrase_needs_all_its_words_in_any_order() {
+        let check = |phrase: &str, text: &str, expected: Option<&[&str]>| {
+            assert_eq!(found(phrase, &words(text)).as_deref(), expected, "`{phrase}` in `{text}`");
+        };
+        check("choos* preset|method", "a Preset to choose", Some(&["choose", "preset"]));
+        check("choos* preset|method", "choose one", None);
+        check("fp8|int4 or fp8|int4", "FP8 or better", None);
+        check("qdq", "the Q/DQ nodes", Some(&["qdq"]));
+        check("quantize onnx", "Quantise ./m/yolov8n.onnx", Some(&["quantize", "onnx"]));
+        check("quantize", "the quantized model", None);
+        check("npu_cnn", "enable npu_cnn!", Some(&["npu_cnn"]));
+    }
+}

@@ -1,0 +1,226 @@
+//! `explain`: names, questions and free words; what the answers look like.
+
+use quantplan::{
+    catalogue::{Catalogue, Entry},
+    planner::{
+        Options, Planner,
+        explain::{Arguments, Reply},
+    },
+    rules::rows,
+};
+
+use crate::onnx_fixtures;
+
+fn planner() -> (tempfile::TempDir, Planner) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        workspaces: Vec::new(),
+        state_dir: folder.path().join("state"),
+        current_dir: folder.path().to_path_buf(),
+        session_days: 30,
+        now: || 1_764_000_000_000,
+    };
+    (folder, Planner::new(options))
+}
+
+fn about(id: &str) -> Arguments {
+    Arguments { id: id.to_owned(), compare_with: None, model_path: None, session_id: None }
+}
+
+fn explain(id: &str) -> Reply {
+    planner().1.explain(&about(id)).unwrap()
+}
+
+fn compare(a: &str, b: &str) -> Reply {
+    let arguments = Arguments { compare_with: Some(b.to_owned()), ..about(a) };
+    planner().1.explain(&arguments).unwrap()
+}
+
+#[test]
+fn names_questions_and_free_words_find_what_is_meant() {
+    let check = |text: &str, kind: &str, id: &str| {
+        let reply = explain(text);
+        assert_eq!((reply.kind.as_str(), reply.id.as_str()), (kind, id), "{text}");
+        assert!(!reply.sources.is_empty(), "{text} has no source");
+        assert!(reply.markdown.contains("Sources: "), "{text}");
+    };
+    let topic = |text: &str, id: &str| check(text, "topic", id);
+    topic("what preset should I use for my ONNX model", "choose-a-preset");
+    topic("which preset is best for a CNN?", "choose-a-preset");
+    topic("plan ONNX PTQ", "choose-a-preset");
+    topic("smallest model", "choose-a-preset");
+    topic("best accuracy on an AMD GPU", "choose-a-preset");
+    topic("INT4 BFP16 / MXFP4 for my model", "block-formats");
+    topic("BFP16 / MXFP4 for my model", "block-formats");
+    topic("MXFP4", "block-formats");
+    topic("calibration method for Ryzen AI", "calibration-method");
+    topic("calibration method choice (MinMax / Entropy / Percentile)", "calibration-method");
+    topic("SmoothQuant alpha", "smoothquant-alpha");
+    topic("what alpha does SmoothQuant take", "smoothquant-alpha");
+    topic("static or dynamic", "static-or-dynamic");
+    topic("dynamic vs static quantization", "static-or-dynamic");
+    topic("weights-only INT4", "weights-only-int4");
+    topic("weights-only INT4 (MatMulNBits) decisions", "weights-only-int4");
+    topic("which op types are excluded", "excluded-ops");
+    topic("op-type include/exclude lists", "excluded-ops");
+    topic("how do I keep a layer in float", "excluded-ops");
+    topic("how many calibration samples", "calibration-data");
+    topic("I have no calibration data", "calibration-data");
+    topic("Ryzen AI", "deployment-target");
+    topic("mobilenet accuracy drops after INT8", "which-algorithms");
+    topic("custom ops", "custom-ops");
+
+    let preset = |text: &str, id: &str| check(text, "preset", id);
+    preset("XINT8", "XINT8");
+    preset("xint-8", "XINT8");
+    preset("`A8W8`", "A8W8");
+    preset("BF16", "BF16");
+    preset("what is XINT8_ADAROUND for", "XINT8_ADAROUND");
+    preset("choose XINT8 vs A8W8", "XINT8 vs A8W8");
+    preset("MATMUL_NBITS or BFP16", "MATMUL_NBITS vs BFP16");
+    check("should I use AdaRound or AdaQuant", "algorithm", "AdaRound vs AdaQuant");
+    check("CLE or BiasCorrection", "algorithm", "CLE vs BiasCorrection");
+    check("AdaRound", "algorithm", "AdaRound");
+    check("should I use adaround", "algorithm", "AdaRound");
+    check("mixed precision", "algorithm", "AutoMixprecision");
+    check("MinMax", "calibration method", "MinMax");
+    check("MinMSE", "calibration method", "PowerOfTwo_MinMSE");
+    check("Percentile", "calibration method", "Percentile");
+    check(
+        "the difference between MinMSE and NonOverflow",
+        "calibration method",
+        "PowerOfTwo_MinMSE vs PowerOfTwo_NonOverflow",
+    );
+    check("npu_cnn", "deployment target", "npu_cnn");
+    check("preset", "decision", "preset");
+    check("calibration.method", "decision", "calibration.method");
+    check("nodes_to_exclude", "decision", "onnx_specific.nodes_to_exclude");
+    check("execution providers", "decision", "onnx_specific.execution_providers");
+    check("SmoothAlpha", "extra option", "SmoothAlpha");
+    check("what does CalibOptimizeMem do", "extra option", "CalibOptimizeMem");
+    check("learning rate", "extra option", "LearningRate");
+    check("what can Hawk Point run", "device", "HPT");
+    check("MI300X", "device", "gfx942");
+    check("which onnx version does 0.13 need", "release", "0.13");
+    check("is HardSwish supported by the NPU", "op type on the NPU", "HardSwish");
+    check("quark-onnx-ptq", "skill", "quark-onnx-ptq-workflow");
+    check("reader-required", "known error", "reader-required");
+    check("KeyError: 'c1_DequantizeLinear_Output'", "known error", "bias-correction-extended");
+}
+
+#[test]
+fn a_name_of_several_kinds_names_the_others() {
+    let reply = explain("Percentile");
+    assert!(reply.related.contains(&"Percentile (extra option)".to_owned()), "{:?}", reply.related);
+    // Two names that mean several things each are compared as what they both are.
+    assert_eq!(compare("Percentile", "NumBins").kind, "extra option");
+    assert_eq!(compare("XINT8", "AdaRound").kind, "preset and algorithm");
+}
+
+#[test]
+fn an_unknown_name_gets_near_ones() {
+    let check = |text: &str, near: &str| {
+        let refused = planner().1.explain(&about(text)).unwrap_err();
+        assert_eq!(refused.code(), "UNKNOWN_NAME");
+        assert!(refused.hint().contains(near), "{text}: {}", refused.hint());
+    };
+    check("XINT9", "`XINT8`");
+    check("smothquant", "`SmoothQuant`");
+    check("blorp", "quantplan explain");
+    check("?", "quantplan explain");
+}
+
+#[test]
+fn everything_that_has_a_name_can_be_explained() {
+    let (_folder, planner) = planner();
+    let c = Catalogue;
+    let mut names: Vec<&str> = Vec::new();
+    names.extend(c.presets().ids());
+    names.extend(c.methods().ids());
+    names.extend(c.algorithms().ids());
+    names.extend(c.options().ids());
+    names.extend(c.targets().ids());
+    names.extend(c.devices().ids());
+    names.extend(c.npu_ops().ids());
+    names.extend(c.releases().ids());
+    names.extend(c.skills().ids());
+    names.extend(c.recoveries().ids());
+    names.extend(c.topics().ids());
+    names.extend(rows::ONNX.iter().map(|row| row.id));
+    names.extend(quantplan::rules::RULES.iter().map(|rule| rule.id));
+    for name in names {
+        let reply = planner.explain(&about(name)).unwrap();
+        assert_eq!(reply.id, name);
+        assert!(reply.facts.is_object() && !reply.markdown.is_empty() && !reply.sources.is_empty());
+    }
+}
+
+#[test]
+fn topics_are_sound() {
+    let mut defects = Vec::new();
+    for topic in Catalogue.topics().all() {
+        let id = topic.id();
+        if topic.cases.is_empty() || topic.asked.is_empty() {
+            defects.push(format!("{id}: lacks cases or questions"));
+        }
+        for name in topic.cases.iter().flat_map(|case| &case.take) {
+            match planner().1.explain(&about(name)) {
+                Ok(reply) if reply.id == *name => {}
+                _ => defects.push(format!("{id}: `{name}` is no name")),
+            }
+        }
+        for row in &topic.decisions {
+            if rows::find(row.as_str()).is_none() {
+                defects.push(format!("{id}: there is no decision `{row}`"));
+            }
+        }
+        for phrase in &topic.asked {
+            if *phrase != phrase.to_lowercase() || phrase.contains(['-', '.', '/']) {
+                defects.push(format!("{id}: `{phrase}` finds nothing"));
+            }
+        }
+    }
+    assert!(defects.is_empty(), "{}", defects.join("\n"));
+}
+
+#[test]
+fn answers_read_well() {
+    insta::assert_snapshot!("preset", explain("XINT8").markdown);
+    insta::assert_snapshot!("two_presets", compare("XINT8", "A8W8").markdown);
+    insta::assert_snapshot!(
+        "two_algorithms",
+        explain("should I use AdaRound or AdaQuant").markdown
+    );
+    insta::assert_snapshot!("topic", explain("calibration method for Ryzen AI").markdown);
+    insta::assert_snapshot!("target", explain("npu_cnn").markdown);
+    insta::assert_snapshot!("option", explain("SmoothAlpha").markdown);
+    insta::assert_snapshot!("op", explain("Sigmoid").markdown);
+    insta::assert_snapshot!("skill", explain("quark-onnx-ptq").markdown);
+}
+
+#[test]
+fn a_model_or_a_session_says_what_it_means_there() {
+    let (folder, planner) = planner();
+    let model = folder.path().join("a_*b*|c.onnx");
+    std::fs::write(&model, onnx_fixtures::small_cnn()).unwrap();
+    let with_model = |id: &str| Arguments { model_path: Some(model.clone()), ..about(id) };
+    for id in ["XINT8", "MinMax", "AdaRound", "npu_cnn", "Conv", "preset", "XINT8 vs A8W8", "STX"] {
+        let reply = planner.explain(&with_model(id)).unwrap();
+        assert!(reply.markdown.contains("**For this model** (`"), "{}", reply.markdown);
+        assert!(reply.markdown.contains("/a_*b*\\|c.onnx`, cnn, opset"), "{}", reply.markdown);
+    }
+    let conv = planner.explain(&with_model("Conv")).unwrap().markdown;
+    assert!(conv.contains("The model has 2 of them"), "{conv}");
+
+    let proposed = planner
+        .propose(&quantplan::planner::propose::Arguments {
+            model_path: Some(model.clone()),
+            ..Default::default()
+        })
+        .unwrap();
+    let with_session = Arguments { session_id: proposed.session_id, ..about("XINT8") };
+    let reply = planner.explain(&with_session).unwrap();
+    assert!(reply.markdown.contains("**For this model**"), "{}", reply.markdown);
+    let both = Arguments { model_path: Some(model), ..with_session };
+    assert_eq!(planner.explain(&both).unwrap_err().code(), "BAD_ARGUMENTS");
+}

@@ -260,7 +260,7 @@ fn group(tensor: &Tensor) -> &'static str {
         "embeddings"
     } else if name.ends_with("bias") {
         "biases"
-    } else if tensor.shape.len() <= 1 && name.contains("norm") || name.contains("ln_") {
+    } else if tensor.shape.len() <= 1 && (name.contains("norm") || name.contains("ln_")) {
         "norms"
     } else if tensor.shape.len() >= 3 {
         "convolutions"

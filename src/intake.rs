@@ -206,7 +206,7 @@ pub enum IntakeError {
         path: PathBuf,
         /// What is wrong.
         #[source]
-        problem: safetensors::shards::Problem,
+        problem: safetensors::problem::Problem,
     },
     /// The operating system refused.
     #[error("cannot read `{}`", path.display())]

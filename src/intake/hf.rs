@@ -28,6 +28,7 @@ use crate::intake::hf::files::{Folder, Source};
 use crate::intake::hf::modules::Model;
 use crate::intake::hf::risks::Findings;
 use crate::intake::safetensors::dtype;
+use crate::intake::safetensors::problem::Problem;
 use crate::intake::safetensors::shards::{self, Weights};
 use crate::intake::safetensors::{Limits, Reader};
 
@@ -145,9 +146,9 @@ fn describe_model(
         if folder.gguf.is_empty() || folder.config.is_some() { UNKNOWN } else { "gguf" }.to_owned()
     });
 
-    let whole = weights.as_ref().filter(|one| {
-        !one.tensors.is_empty() && !one.problems.iter().any(shards::Problem::is_loss)
-    });
+    let whole = weights
+        .as_ref()
+        .filter(|one| !one.tensors.is_empty() && !one.problems.iter().any(Problem::is_loss));
     let model = Model { facts: &facts, layers, width };
     let known = match whole {
         Some(weights) => Some(modules::from_tensors(&weights.tensors, model)),

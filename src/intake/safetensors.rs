@@ -5,6 +5,7 @@
 //! drops repeated names; here every fault is a [`Defect`] that says which tensor and where.
 
 pub mod dtype;
+pub mod problem;
 pub mod shards;
 
 mod header;

@@ -260,7 +260,7 @@ fn group(tensor: &Tensor) -> &'static str {
         "embeddings"
     } else if name.ends_with("bias") {
         "biases"
-    } else if tensor.shape.len() <= 1 && name.contains("norm") || name.contains("ln_") {
+    } else if tensor.shape.len() <= 1 && (name.contains("norm") || name.contains("ln_")) {
         "norms"
     } else if tensor.shape.len() >= 3 {
         "convolutions"
@@ -275,32 +275,7 @@ pub fn role(name: &str, out: u64, model: Model<'_>) -> Role {
     let mut before = "";
     let mut found = Role::Other;
     for part in name.split('.') {
-        let of_part = match part {
-            "visual" | "sam_model" | "vpm" => Role::Vision,
-            "mm_projector"
-            | "multi_modal_projector"
-            | "projector"
-            | "merger"
-            | "connector"
-            | "patch_merge_mlp"
-            | "embed_vision"
-            | "embed_audio"
-            | "vision_projection" => Role::Projector,
-            "experts" => Role::Expert,
-            "shared_expert" | "shared_experts" | "shared_mlp" | "shared_expert_gate" => {
-                Role::SharedExpert
-            }
-            "mtp" | "mtp_layers" | "nextn" | "mtp_block" => Role::Draft,
-            _ if part.starts_with("vision") || part.starts_with("image_encoder") => Role::Vision,
-            _ if part.starts_with("audio") || part.starts_with("speech") => Role::Audio,
-            _ if part.contains("attn") || part.contains("attention") => Role::Attention,
-            "q_proj" | "k_proj" | "v_proj" | "o_proj" | "qkv_proj" => Role::Attention,
-            _ if part.contains("mlp") || part.starts_with("ffn") || part == "feed_forward" => {
-                Role::Mlp
-            }
-            "fc1" | "fc2" | "up_proj" | "down_proj" | "gate_proj" | "gate_up_proj" => Role::Mlp,
-            _ => Role::Other,
-        };
+        let of_part = part_role(part);
         if before == "layers" {
             layer = layer.or(part.parse::<u64>().ok());
         }
@@ -328,6 +303,37 @@ pub fn role(name: &str, out: u64, model: Model<'_>) -> Role {
         return Role::Router;
     }
     found
+}
+
+/// What one part of a name says; the parts that most names have come first.
+fn part_role(part: &str) -> Role {
+    match part {
+        "model" | "layers" | "weight" | "language_model" | "gate" => Role::Other,
+        _ if part.starts_with(|c: char| c.is_ascii_digit()) => Role::Other,
+        "experts" => Role::Expert,
+        "self_attn" | "q_proj" | "k_proj" | "v_proj" | "o_proj" | "qkv_proj" => Role::Attention,
+        "mlp" | "feed_forward" | "fc1" | "fc2" => Role::Mlp,
+        "up_proj" | "down_proj" | "gate_proj" | "gate_up_proj" => Role::Mlp,
+        "shared_expert" | "shared_experts" | "shared_mlp" | "shared_expert_gate" => {
+            Role::SharedExpert
+        }
+        "mtp" | "mtp_layers" | "mtp_block" | "nextn" => Role::Draft,
+        "visual" | "sam_model" | "vpm" => Role::Vision,
+        "mm_projector"
+        | "multi_modal_projector"
+        | "projector"
+        | "merger"
+        | "connector"
+        | "patch_merge_mlp"
+        | "embed_vision"
+        | "embed_audio"
+        | "vision_projection" => Role::Projector,
+        _ if part.starts_with("vision") || part.starts_with("image_encoder") => Role::Vision,
+        _ if part.starts_with("audio") || part.starts_with("speech") => Role::Audio,
+        _ if part.contains("attn") || part.contains("attention") => Role::Attention,
+        _ if part.contains("mlp") || part.starts_with("ffn") => Role::Mlp,
+        _ => Role::Other,
+    }
 }
 
 /// Of two roles the one that says more: a projection inside of an expert inside of a tower is the tower's.

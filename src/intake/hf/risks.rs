@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::facts::AnalysisRisk;
-use crate::facts::torch::{Exactness, ExistingQuantization, Modules, TorchFacts};
+use crate::facts::torch::{Exactness, ExistingQuantization, Modules, Role, TorchFacts};
 use crate::intake::hf::files::{Folder, Source, Special};
 use crate::intake::safetensors::dtype;
 use crate::intake::safetensors::shards::Weights;
@@ -324,7 +324,6 @@ fn structure(findings: &Findings<'_>, found: &mut Risks) {
 }
 
 fn has_head(findings: &Findings<'_>) -> bool {
-    use crate::facts::torch::Role;
     findings.modules.iter().flat_map(|all| &all.linears).any(|linear| linear.role == Role::Head)
 }
 

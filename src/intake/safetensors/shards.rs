@@ -1,15 +1,18 @@
 //! The safetensors files of one model: which there are, which there should be, and whether they agree.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
-use thiserror::Error;
+use serde::de::{Deserializer, MapAccess, Visitor};
 
+use crate::intake::formats;
+use crate::intake::safetensors::problem::Problem;
 use crate::intake::safetensors::{Defect, Reader, Tensor};
-use crate::intake::{escape, formats};
 
 /// Files whose names end so hold an index.
 pub const INDEX: &str = ".safetensors.index.json";
@@ -46,131 +49,6 @@ impl Weights {
         let files: BTreeSet<&String> =
             self.problems.iter().filter_map(Problem::unusable_file).collect();
         files.into_iter().cloned().collect()
-    }
-}
-
-/// What is wrong with the files of a model.
-#[derive(Debug, Error)]
-pub enum Problem {
-    /// A file that is not there.
-    #[error("`{}` is missing", escape(file))]
-    Missing {
-        /// The file.
-        file: String,
-    },
-    /// A Git LFS pointer in place of the file.
-    #[error("`{}` is a Git LFS pointer, not the file itself", escape(file))]
-    Pointer {
-        /// The file.
-        file: String,
-    },
-    /// A name that is no plain name of a file in the folder.
-    #[error("the index names `{}`, which is not in the folder of the model", escape(file))]
-    Outside {
-        /// The name.
-        file: String,
-    },
-    /// A header that cannot be read.
-    #[error("`{}` cannot be used: {defect}", escape(file))]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        defect: Defect,
-    },
-    /// Faults of a header that was read.
-    #[error("`{}` is not well-formed: {first}{}", escape(file), more(*count))]
-    Malformed {
-        /// The file.
-        file: String,
-        /// The first fault.
-        first: Defect,
-        /// How many there are.
-        count: usize,
-        /// Whether data are missing.
-        cut_off: bool,
-    },
-    /// An index that cannot be read.
-    #[error("the index `{}` cannot be read: {}", escape(file), broken_index(defect.as_ref()))]
-    Index {
-        /// The file.
-        file: String,
-        /// What is wrong, when it is not the JSON.
-        defect: Option<Defect>,
-    },
-    /// Tensors that the index places in a file that does not have them.
-    #[error(
-        "the index places {count} tensors where they are not, for example `{}` in `{}`",
-        escape(tensor),
-        escape(file)
-    )]
-    NotInShard {
-        /// How many.
-        count: usize,
-        /// The first.
-        tensor: String,
-        /// Where it should be.
-        file: String,
-    },
-    /// Tensors that the index does not list.
-    #[error("the index does not list {count} tensors, for example `{}`", escape(tensor))]
-    NotInIndex {
-        /// How many.
-        count: usize,
-        /// The first.
-        tensor: String,
-    },
-    /// One tensor in two files.
-    #[error(
-        "{count} tensors are in two files, for example `{}` in `{}` and `{}`",
-        escape(tensor),
-        escape(first),
-        escape(second)
-    )]
-    InTwoFiles {
-        /// How many.
-        count: usize,
-        /// The first.
-        tensor: String,
-        /// The file read first.
-        first: String,
-        /// The other.
-        second: String,
-    },
-}
-
-fn more(count: usize) -> String {
-    match count {
-        0 | 1 => String::new(),
-        n => format!(" (and {} more faults)", n - 1),
-    }
-}
-
-fn broken_index(defect: Option<&Defect>) -> String {
-    defect.map_or_else(|| "it is no JSON with a weight_map".to_owned(), ToString::to_string)
-}
-
-impl Problem {
-    /// The file that cannot be used because of it.
-    fn unusable_file(&self) -> Option<&String> {
-        match self {
-            Self::Missing { file }
-            | Self::Pointer { file }
-            | Self::Outside { file }
-            | Self::Unreadable { file, .. }
-            | Self::Malformed { file, cut_off: true, .. } => Some(file),
-            _ => None,
-        }
-    }
-
-    /// Whether it is a limit of this reader rather than a fault of the files.
-    pub fn is_limit(&self) -> bool {
-        matches!(self, Self::Unreadable { defect, .. } if defect.is_limit())
-    }
-
-    /// Whether tensors are missing, so that what was read is not the whole model.
-    pub fn is_loss(&self) -> bool {
-        self.unusable_file().is_some() || matches!(self, Self::NotInShard { .. })
     }
 }
 
@@ -228,7 +106,7 @@ fn unnumbered(files: &[String]) -> Vec<String> {
 struct Index {
     #[serde(default)]
     metadata: Option<IndexMetadata>,
-    weight_map: HashMap<String, String>,
+    weight_map: WeightMap,
 }
 
 #[derive(Deserialize, Default)]
@@ -238,58 +116,74 @@ struct IndexMetadata {
     total_size: Option<serde_json::Number>,
 }
 
+/// Which file each tensor is in; the files are few, so each is kept once.
+#[derive(Default)]
+struct WeightMap {
+    tensors: Vec<(String, usize)>,
+    files: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for WeightMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = WeightMap;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a file for each tensor")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<WeightMap, A::Error> {
+                let mut found = WeightMap::default();
+                let mut places: HashMap<String, usize> = HashMap::new();
+                while let Some((tensor, file)) = map.next_entry::<String, Cow<'_, str>>()? {
+                    let place = places.get(&*file).copied().unwrap_or_else(|| {
+                        found.files.push(file.to_string());
+                        places.insert(file.into_owned(), found.files.len() - 1);
+                        found.files.len() - 1
+                    });
+                    found.tensors.push((tensor, place));
+                }
+                Ok(found)
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
 /// Reads the headers of the files of a plan.
 pub fn read(folder: &Path, plan: Plan, reader: &mut Reader) -> Weights {
     let mut weights = Weights { files: plan.files, ..Weights::default() };
-    let mut map = None;
+    let mut index = None;
     if let Some(file) = plan.index {
         match read_index(folder, &file, reader) {
-            Ok(index) => {
-                let files: BTreeSet<&String> = index.weight_map.values().collect();
-                weights.files = files.into_iter().cloned().collect();
-                let size = index.metadata.unwrap_or_default().total_size;
+            Ok(read) => {
+                weights.files = read.weight_map.files.clone();
+                weights.files.sort();
+                let size = read.metadata.unwrap_or_default().total_size;
                 weights.stated_bytes =
                     size.and_then(|size| size.as_u64().or(size.as_f64().map(|size| size as u64)));
-                map = Some(index.weight_map);
+                index = Some(read.weight_map);
             }
             Err(defect) => weights.problems.push(Problem::Index { file, defect }),
         }
     }
-    if map.is_none() {
+    if index.is_none() {
         weights.problems.extend(plan.missing.into_iter().map(|file| Problem::Missing { file }));
     }
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut twice: Option<Problem> = None;
     weights.files.truncate(reader.limits().files);
-    for (at, file) in weights.files.clone().into_iter().enumerate() {
-        if !is_plain_name(&file) {
+    // Where the tensors of each file end.
+    let mut ends = Vec::new();
+    for file in weights.files.clone() {
+        if is_plain_name(&file) {
+            read_file(folder, file, reader, &mut weights);
+        } else {
             weights.problems.push(Problem::Outside { file });
-            continue;
         }
-        let Some(tensors) = read_file(folder, file, reader, &mut weights) else { continue };
-        places.reserve(tensors.len());
-        for tensor in &tensors {
-            let Some(before) = places.insert(tensor.name.clone(), at) else { continue };
-            match &mut twice {
-                Some(Problem::InTwoFiles { count, .. }) => *count += 1,
-                // Twice in one file is a fault of that file.
-                _ if before == at => {}
-                other => {
-                    *other = Some(Problem::InTwoFiles {
-                        count: 1,
-                        tensor: tensor.name.clone(),
-                        first: weights.files[before].clone(),
-                        second: weights.files[at].clone(),
-                    });
-                }
-            }
-        }
-        weights.tensors.extend(tensors);
+        ends.push(weights.tensors.len());
     }
-    weights.problems.extend(twice);
-    if let Some(map) = map {
-        disagreements(&map, &places, &mut weights);
-    }
+    let problems = disagreements(index.as_ref(), &weights, &ends);
+    weights.problems.extend(problems);
     weights
 }
 
@@ -312,18 +206,13 @@ fn is_plain_name(file: &str) -> bool {
         && !file.contains(['/', '\\', ':'])
 }
 
-/// The tensors of a file; what is wrong goes to the problems.
-fn read_file(
-    folder: &Path,
-    file: String,
-    reader: &mut Reader,
-    weights: &mut Weights,
-) -> Option<Vec<Tensor>> {
+/// Adds the tensors of a file; what is wrong goes to the problems.
+fn read_file(folder: &Path, file: String, reader: &mut Reader, weights: &mut Weights) {
     let path = folder.join(&file);
     // Opening a pipe would wait for a writer, so the kind comes first.
     let Some(metadata) = path.metadata().ok().filter(std::fs::Metadata::is_file) else {
         weights.problems.push(Problem::Missing { file });
-        return None;
+        return;
     };
     let length = metadata.len();
     weights.file_bytes += length;
@@ -342,16 +231,10 @@ fn read_file(
             if let Some((_, first)) = first {
                 weights.problems.push(Problem::Malformed { file, first, count, cut_off });
             }
-            Some(header.tensors)
+            weights.tensors.extend(header.tensors);
         }
-        Err(_) if is_pointer(&path) => {
-            weights.problems.push(Problem::Pointer { file });
-            None
-        }
-        Err(defect) => {
-            weights.problems.push(Problem::Unreadable { file, defect });
-            None
-        }
+        Err(_) if is_pointer(&path) => weights.problems.push(Problem::Pointer { file }),
+        Err(defect) => weights.problems.push(Problem::Unreadable { file, defect }),
     }
 }
 
@@ -361,34 +244,60 @@ fn is_pointer(path: &Path) -> bool {
         && formats::looks_like(&head) == Some(formats::LFS_POINTER)
 }
 
-/// Where the index and the headers do not agree; what lies in unusable files is not counted again.
-fn disagreements(
-    map: &HashMap<String, String>,
-    places: &HashMap<String, usize>,
-    weights: &mut Weights,
-) {
-    let unusable: BTreeSet<String> = weights.unusable().into_iter().collect();
-    let mut misplaced: Vec<(&String, &String)> = map
-        .iter()
-        .filter(|(tensor, file)| {
-            let found = places.get(*tensor).map(|at| &weights.files[*at]);
-            found != Some(file) && !unusable.contains(*file)
-        })
-        .collect();
-    misplaced.sort();
-    let mut unlisted: Vec<&String> =
-        places.keys().filter(|tensor| !map.contains_key(*tensor)).collect();
-    unlisted.sort();
-    if let Some((tensor, file)) = misplaced.first() {
-        weights.problems.push(Problem::NotInShard {
+/// Where files and index do not agree; what lies in unusable files is not counted again.
+fn disagreements(index: Option<&WeightMap>, weights: &Weights, ends: &[usize]) -> Vec<Problem> {
+    // The file of each tensor, and whether the index lists it.
+    let mut places: HashMap<&str, (usize, bool)> = HashMap::with_capacity(weights.tensors.len());
+    let mut twice: Vec<(&str, usize, usize)> = Vec::new();
+    let mut begin = 0;
+    for (file, end) in ends.iter().enumerate() {
+        for tensor in &weights.tensors[begin..*end] {
+            match places.insert(&tensor.name, (file, false)) {
+                // Twice in one file is a fault of that file.
+                Some((before, _)) if before != file => twice.push((&tensor.name, before, file)),
+                _ => {}
+            }
+        }
+        begin = *end;
+    }
+    let mut problems = Vec::new();
+    if let Some((tensor, first, second)) = twice.first() {
+        problems.push(Problem::InTwoFiles {
+            count: twice.len(),
+            tensor: (*tensor).to_owned(),
+            first: weights.files[*first].clone(),
+            second: weights.files[*second].clone(),
+        });
+    }
+    let Some(index) = index else { return problems };
+    let unusable = weights.unusable();
+    let is_usable: Vec<bool> =
+        index.files.iter().map(|file| unusable.binary_search(file).is_err()).collect();
+    let place_of: Vec<Option<usize>> =
+        index.files.iter().map(|file| weights.files.binary_search(file).ok()).collect();
+    let mut misplaced = Vec::new();
+    for (tensor, file) in &index.tensors {
+        let found = places.get_mut(tensor.as_str()).map(|(place, listed)| {
+            *listed = true;
+            *place
+        });
+        if (found.is_none() || found != place_of[*file]) && is_usable[*file] {
+            misplaced.push((tensor, &index.files[*file]));
+        }
+    }
+    let unlisted = places.iter().filter(|(_, (_, listed))| !listed).map(|(tensor, _)| *tensor);
+    let (count, first) = unlisted.fold((0, None), |(count, first), tensor| {
+        (count + 1, Some(first.map_or(tensor, |first: &str| first.min(tensor))))
+    });
+    if let Some((tensor, file)) = misplaced.iter().min() {
+        problems.push(Problem::NotInShard {
             count: misplaced.len(),
             tensor: (*tensor).clone(),
             file: (*file).clone(),
         });
     }
-    if let Some(tensor) = unlisted.first() {
-        weights
-            .problems
-            .push(Problem::NotInIndex { count: unlisted.len(), tensor: (*tensor).clone() });
+    if let Some(tensor) = first {
+        problems.push(Problem::NotInIndex { count, tensor: tensor.to_owned() });
     }
+    problems
 }

@@ -79,6 +79,7 @@ fn propose(criterion: &mut Criterion) {
         let context = Context {
             analysis: &analysis,
             graph: Some(&graph),
+            modules: None,
             environment: None,
             install: None,
             session_context: None,

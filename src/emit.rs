@@ -12,7 +12,7 @@ use crate::{
     plan::{
         Risk,
         digest::Digest,
-        quant_plan::{OnnxPlan, Provenance, assemble},
+        quant_plan::{Provenance, QuantPlan, assemble},
     },
     session::Confirmed,
     vocab::{Channel, RuleId, Severity},
@@ -32,7 +32,10 @@ pub struct Written {
 /// # Errors
 ///
 /// When the draft does not make a plan.
-pub fn plan_of(confirmed: &Confirmed, analysis_ref: &str) -> Result<(OnnxPlan, String), EmitError> {
+pub fn plan_of(
+    confirmed: &Confirmed,
+    analysis_ref: &str,
+) -> Result<(QuantPlan, String), EmitError> {
     let draft = confirmed.draft();
     let provenance = Provenance {
         quantplan_version: confirmed.quantplan_version().to_owned(),
@@ -45,8 +48,8 @@ pub fn plan_of(confirmed: &Confirmed, analysis_ref: &str) -> Result<(OnnxPlan, S
     };
     let mut plan = assemble(draft, analysis_ref, provenance)?;
     if let Some(risk) = relayed(confirmed) {
-        plan.risks.push(risk);
-        plan.risks.sort_by_key(|risk| Reverse(risk.severity));
+        plan.risks_mut().push(risk);
+        plan.risks_mut().sort_by_key(|risk| Reverse(risk.severity));
     }
     let mut text = serde_json::to_string_pretty(&plan).unwrap_or_default();
     text.push('\n');

@@ -4,10 +4,22 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod torch;
+
 use crate::{
     catalogue::presets::Preset,
-    facts::{ByName, Graph, Node, Tensor},
+    facts::{ByName, Graph, ModelAnalysis, Node, Tensor},
 };
+
+/// Bytes of a Hugging Face model as it is stored; `None` when nothing tells them.
+pub fn model_bytes(analysis: &ModelAnalysis) -> Option<u64> {
+    let stored = analysis.model.torch_specific.as_ref().and_then(|facts| facts.weights.as_ref());
+    stored.and_then(|weights| weights.tensor_bytes).or_else(|| {
+        // Nine digits are exact in a double.
+        let gigabytes = analysis.model.estimated_size_gb.filter(|size| *size >= 0.0)?;
+        Some((gigabytes * 1e9).round() as u64)
+    })
+}
 
 /// Bytes of the weights of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 pub mod digest;
 pub mod quant_plan;
+pub mod torch_plan;
 
 use std::collections::BTreeMap;
 
@@ -214,6 +215,48 @@ pub struct Expected {
     /// How long calibration and algorithms take: `seconds`, `minutes` or `hours`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_class: Option<String>,
+    /// The weights after quantization, part by part; of a Torch plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
+    /// Linear modules that get quantized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantized_modules: Option<u64>,
+    /// Linear modules of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub linear_modules: Option<u64>,
+    /// Bits of a parameter after quantization, everything counted, times a hundred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub centibits_per_weight: Option<u64>,
+    /// Bytes of the KV cache for one token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv_cache_bytes_per_token: Option<u64>,
+    /// Whether weights and KV cache fit the devices that are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fits: Vec<Fits>,
+}
+
+/// A part of the weights after quantization.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// `weights`, `scales`, `zero points`, `excluded`, `embeddings`, `norms`, …
+    pub name: String,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Whether a result fits a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fits {
+    /// The device.
+    pub device: String,
+    /// Its memory in bytes, of all that share the model.
+    pub memory_bytes: u64,
+    /// Weights, and the KV cache for `context` tokens.
+    pub needed_bytes: u64,
+    /// Tokens that the KV cache is counted for; 0 when its size is not known.
+    pub context: u64,
+    /// Whether that leaves a tenth of the memory free.
+    pub fits: bool,
 }
 
 /// What the calibration reader yields for one input.
@@ -238,6 +281,9 @@ pub struct Match {
     pub nodes: u64,
     /// A few of them.
     pub examples: Vec<String>,
+    /// Bytes of their weights before quantization, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// An artefact or model that a draft was derived from.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     plan::{Draft, Expected, digest::Digest},
-    vocab::{Origin, SessionId, Severity},
+    vocab::{Backend, Origin, SessionId, Severity},
 };
 
 /// The question under every table.
@@ -153,34 +153,21 @@ fn nutshell(draft: &Draft, session: &SessionId, revision: u64, digest: &Digest) 
     let or_open = |row: &str| value(row).unwrap_or_else(|| "(open)".to_owned());
     let file = draft.model.path.rsplit(['/', '\\']).next().unwrap_or(&draft.model.path);
     let size = draft.model.bytes.map(|b| format!(", {}", bytes(b))).unwrap_or_default();
+    let kind = match draft.backend {
+        Backend::Onnx => draft.model.architecture.as_str().to_owned(),
+        Backend::Torch => clean(&draft.model.model_type),
+    };
     let rest = format!(
-        " ({}{size}) · revision {revision} · table {} · session {session}",
-        draft.model.architecture.as_str(),
+        " ({kind}{size}) · revision {revision} · table {} · session {session}",
         digest.short(),
     );
     // The id must stay whole, so a long file name gives way.
     let room = NUTSHELL_COLUMNS.saturating_sub(rest.chars().count()).clamp(12, 40);
     let first = format!("{}{rest}", cut(&clean(file), room));
-    let algorithms = match draft.decision("algorithms").map(|d| &d.value) {
-        Some(Value::Array(list)) if !list.is_empty() => {
-            list.iter().map(plain).collect::<Vec<_>>().join(" + ")
-        }
-        _ => "no algorithms".to_owned(),
+    let second = match draft.backend {
+        Backend::Onnx => onnx_line(draft, &or_open),
+        Backend::Torch => torch_line(draft, &or_open),
     };
-    let method = match draft.decision("calibration.method") {
-        Some(d) if d.set && d.value.is_null() => "no calibration".to_owned(),
-        _ => format!(
-            "{}, {} samples",
-            or_open("calibration.method"),
-            or_open("calibration.data_size")
-        ),
-    };
-    let second = format!(
-        "{} for {} · {method} · {algorithms} · amd-quark {}",
-        or_open("preset"),
-        or_open("deployment_target"),
-        draft.quark_version,
-    );
     let yours: Vec<&str> = draft
         .decisions
         .iter()
@@ -206,6 +193,51 @@ fn nutshell(draft: &Draft, session: &SessionId, revision: u64, digest: &Digest) 
     [first, second, third].map(|line| cut(&line, NUTSHELL_COLUMNS))
 }
 
+/// What an ONNX plan does, in a line.
+fn onnx_line(draft: &Draft, or_open: &dyn Fn(&str) -> String) -> String {
+    let algorithms = match draft.decision("algorithms").map(|d| &d.value) {
+        Some(Value::Array(list)) if !list.is_empty() => {
+            list.iter().map(plain).collect::<Vec<_>>().join(" + ")
+        }
+        _ => "no algorithms".to_owned(),
+    };
+    let method = match draft.decision("calibration.method") {
+        Some(d) if d.set && d.value.is_null() => "no calibration".to_owned(),
+        _ => format!(
+            "{}, {} samples",
+            or_open("calibration.method"),
+            or_open("calibration.data_size")
+        ),
+    };
+    format!(
+        "{} for {} · {method} · {algorithms} · amd-quark {}",
+        or_open("preset"),
+        or_open("deployment_target"),
+        draft.quark_version,
+    )
+}
+
+/// What a Torch plan does, in a line.
+fn torch_line(draft: &Draft, or_open: &dyn Fn(&str) -> String) -> String {
+    let set = |row: &str| draft.decision(row).is_some_and(|d| d.set && !d.value.is_null());
+    let algorithm = if set("algorithm") { or_open("algorithm") } else { "no algorithm".to_owned() };
+    let cache = if set("kv_cache_scheme") {
+        format!(" with {} KV cache", or_open("kv_cache_scheme"))
+    } else {
+        String::new()
+    };
+    format!(
+        "{}{cache} · {algorithm} · {}, {} x {} tokens · {}, {} · amd-quark {}",
+        or_open("global_scheme"),
+        or_open("calibration.dataset"),
+        or_open("calibration.num_calib_data"),
+        or_open("calibration.seq_len"),
+        or_open("device_strategy"),
+        or_open("export_format"),
+        draft.quark_version,
+    )
+}
+
 fn expected(expected: &Expected) -> Vec<[String; 2]> {
     let mut lines: Vec<[String; 2]> = Vec::new();
     let mut line = |what: &str, text: String| lines.push([what.to_owned(), text]);
@@ -219,6 +251,32 @@ fn expected(expected: &Expected) -> Vec<[String; 2]> {
         }
         (Some(before), None) => line("weights", bytes(before)),
         _ => {}
+    }
+    if !expected.parts.is_empty() {
+        let parts =
+            expected.parts.iter().map(|part| format!("{} {}", part.name, bytes(part.bytes)));
+        line("after, by part", parts.collect::<Vec<_>>().join(", "));
+    }
+    if let Some(bits) = expected.centibits_per_weight {
+        line("bits a parameter", format!("{}.{:02}", bits / 100, bits % 100));
+    }
+    if let (Some(some), Some(all)) = (expected.quantized_modules, expected.linear_modules) {
+        line("quantized modules", format!("{some} of {all}"));
+    }
+    if let Some(each) = expected.kv_cache_bytes_per_token {
+        line("KV cache of a token", bytes(each));
+    }
+    for fit in &expected.fits {
+        line(
+            &clean(&fit.device),
+            format!(
+                "{}: {} of {} with the cache of {} tokens",
+                if fit.fits { "fits" } else { "does not fit" },
+                bytes(fit.needed_bytes),
+                bytes(fit.memory_bytes),
+                fit.context
+            ),
+        );
     }
     if let (Some(some), Some(all)) = (expected.quantized_nodes, expected.compute_nodes) {
         line("quantized nodes", format!("{some} of {all}"));
@@ -240,12 +298,21 @@ fn expected(expected: &Expected) -> Vec<[String; 2]> {
     for entry in &expected.matches {
         line(
             &entry.decision.to_string(),
-            format!(
-                "`{}` means {} nodes: {}",
-                clean(&entry.pattern),
-                entry.nodes,
-                clean(&entry.examples.join(", "))
-            ),
+            match entry.bytes {
+                Some(size) => format!(
+                    "`{}` means {} modules ({}): {}",
+                    clean(&entry.pattern),
+                    entry.nodes,
+                    bytes(size),
+                    clean(&entry.examples.join(", "))
+                ),
+                None => format!(
+                    "`{}` means {} nodes: {}",
+                    clean(&entry.pattern),
+                    entry.nodes,
+                    clean(&entry.examples.join(", "))
+                ),
+            },
         );
     }
     if let Some(time) = &expected.time_class {

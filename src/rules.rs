@@ -15,6 +15,7 @@ pub mod request;
 pub mod routing;
 pub mod rows;
 pub mod sheet;
+pub mod torch;
 
 use serde_json::Value;
 
@@ -22,6 +23,7 @@ use crate::{
     catalogue::{self, Catalogue, releases::Release},
     facts::{
         EnvContext, Graph, InstallResult, ModelAnalysis, OnnxFacts, OnnxTargets, SessionContext,
+        torch::{Modules, TorchFacts},
     },
     intent::Intent,
     plan::{Draft, Handoff},
@@ -36,6 +38,8 @@ pub struct Context<'a> {
     pub analysis: &'a ModelAnalysis,
     /// Its nodes, when the model could be read and not only an analysis of it.
     pub graph: Option<&'a Graph>,
+    /// Its linear modules, when they are known.
+    pub modules: Option<&'a Modules>,
     /// The machine.
     pub environment: Option<&'a EnvContext>,
     /// ONNX Runtime and the custom ops.
@@ -49,6 +53,11 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
+    /// The half of Quark that plans this model: ONNX files by the one, everything else by the other.
+    pub fn backend(&self) -> Backend {
+        if self.analysis.model.model_type == "onnx" { Backend::Onnx } else { Backend::Torch }
+    }
+
     /// The value that the user asked for in a row.
     pub fn requested(&self, row: &str) -> Option<&'a Value> {
         self.intent.values.get(&DecisionId::new(row))
@@ -68,6 +77,13 @@ impl<'a> Context<'a> {
     pub fn onnx(&self) -> &'a OnnxFacts {
         static NONE: std::sync::LazyLock<OnnxFacts> = std::sync::LazyLock::new(OnnxFacts::default);
         self.analysis.model.onnx_specific.as_ref().unwrap_or(&NONE)
+    }
+
+    /// Facts of the Hugging Face model; empty ones when the analysis has none.
+    pub fn torch(&self) -> &'a TorchFacts {
+        static NONE: std::sync::LazyLock<TorchFacts> =
+            std::sync::LazyLock::new(TorchFacts::default);
+        self.analysis.model.torch_specific.as_ref().unwrap_or(&NONE)
     }
 
     /// Operator counts; empty ones when the analysis has none.
@@ -125,8 +141,8 @@ pub struct Rule {
     pub id: &'static str,
     /// When it runs.
     pub stage: Stage,
-    /// Plans of which half of Quark it is for.
-    pub backend: Backend,
+    /// Plans of which half of Quark it is for; `None` for both.
+    pub backend: Option<Backend>,
     /// What it does.
     pub apply: fn(&Context<'_>, &mut Sheet),
     /// Path of its file under `src/rules/`.
@@ -152,13 +168,22 @@ impl Rule {
     }
 }
 
-/// Registers `rules/<backend>/<name>.rs`.
+/// Registers `rules/<folder>/<name>.rs`; the folder says whose plans it is for.
 macro_rules! rule {
+    (@backend onnx) => {
+        Some(Backend::Onnx)
+    };
+    (@backend torch) => {
+        Some(Backend::Torch)
+    };
+    (@backend common) => {
+        None
+    };
     ($folder:ident, $name:ident) => {
         Rule {
             id: $folder::$name::ID,
             stage: $folder::$name::STAGE,
-            backend: Backend::Onnx,
+            backend: rule!(@backend $folder),
             apply: $folder::$name::apply,
             file: concat!(stringify!($folder), "/", stringify!($name), ".rs"),
             source: include_str!(concat!(
@@ -177,12 +202,22 @@ pub const RULES: &[Rule] = &[
     rule!(common, quark_release),
     rule!(onnx, analysis_usable),
     rule!(onnx, already_quantized),
+    rule!(torch, model_facts),
+    rule!(torch, quantized_source),
     rule!(onnx, external_data_missing),
     rule!(onnx, architecture),
     rule!(onnx, backend),
     rule!(onnx, deployment_target),
     rule!(onnx, npu_device),
     rule!(onnx, preset),
+    rule!(torch, model_family),
+    rule!(torch, hardware),
+    rule!(torch, exclude_layers),
+    rule!(torch, global_scheme),
+    rule!(torch, layer_quant_config),
+    rule!(torch, device_strategy),
+    rule!(torch, algorithm),
+    rule!(torch, kv_cache),
     rule!(onnx, custom_ops),
     rule!(onnx, input_shapes),
     rule!(onnx, npu_batch),
@@ -201,8 +236,13 @@ pub const RULES: &[Rule] = &[
     rule!(onnx, execution_providers),
     rule!(onnx, custom_domains),
     rule!(onnx, extra_options),
-    rule!(onnx, evaluation_intent),
+    rule!(torch, calibration),
+    rule!(torch, export_format),
+    rule!(torch, remote_code),
+    rule!(torch, entry_point),
+    rule!(common, evaluation_intent),
     rule!(onnx, analysis_risks),
+    rule!(torch, intake_risks),
     rule!(onnx, opset_floor),
     rule!(onnx, cpu_saturation),
     rule!(onnx, runtime_interface),
@@ -210,6 +250,9 @@ pub const RULES: &[Rule] = &[
     rule!(onnx, detector_head),
     rule!(onnx, npu_coverage),
     rule!(onnx, expected_result),
+    rule!(torch, experts),
+    rule!(torch, tool_versions),
+    rule!(torch, result_size),
 ];
 
 /// What the rules made of a request.
@@ -231,7 +274,9 @@ pub fn plan(ctx: &Context<'_>) -> Result<Outcome, Vec<Defect>> {
     let intent = request::checked(ctx)?;
     let ctx = Context { intent: &intent, ..*ctx };
     let mut sheet = Sheet::new(ctx.catalogue.newest_release());
-    for rule in RULES {
+    let backend = ctx.backend();
+    let for_it = |rule: &&Rule| rule.backend.is_none_or(|only| only == backend);
+    for rule in RULES.iter().filter(for_it) {
         (rule.apply)(&ctx, &mut sheet);
         if let Some(handoff) = sheet.stopped() {
             return Ok(Outcome::Handoff(Box::new(handoff)));

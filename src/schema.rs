@@ -5,7 +5,7 @@ use schemars::{Schema, generate::SchemaSettings};
 use crate::{
     facts::{EnvContext, InstallResult, ModelAnalysis, SessionContext},
     intent::Intent,
-    plan::{Draft, Handoff, quant_plan::OnnxPlan},
+    plan::{Draft, Handoff, quant_plan::OnnxPlan, torch_plan::TorchPlan},
 };
 
 /// A published schema.
@@ -51,6 +51,11 @@ pub const ALL: &[Published] = &[
         name: "quant_plan_onnx",
         summary: "A confirmed plan for the ONNX flow",
         generate: schema::<OnnxPlan>,
+    },
+    Published {
+        name: "quant_plan_torch",
+        summary: "A confirmed plan for the Torch flow",
+        generate: schema::<TorchPlan>,
     },
 ];
 

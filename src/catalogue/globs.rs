@@ -13,7 +13,34 @@ pub fn has_meta(pattern: &str) -> bool {
 
 /// Whether a pattern matches the whole of a name.
 pub fn matches(pattern: &str, name: &str) -> bool {
-    let tokens = tokens(pattern);
+    Glob::new(pattern).matches(name)
+}
+
+/// A pattern, read once for many names.
+#[derive(Debug)]
+pub struct Glob {
+    tokens: Vec<Token>,
+    /// The text, when it means itself alone.
+    literal: Option<String>,
+}
+
+impl Glob {
+    /// Reads a pattern; there is none that cannot be read.
+    pub fn new(pattern: &str) -> Self {
+        let literal = (!has_meta(pattern)).then(|| pattern.to_owned());
+        Self { tokens: tokens(pattern), literal }
+    }
+
+    /// Whether it matches the whole of a name.
+    pub fn matches(&self, name: &str) -> bool {
+        match &self.literal {
+            Some(literal) => literal == name,
+            None => walk(&self.tokens, name),
+        }
+    }
+}
+
+fn walk(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     // Where to go back to when a later part does not match: the last star, and how much it takes.
     let (mut token, mut at) = (0, 0);
@@ -40,6 +67,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     tokens[token..].iter().all(|rest| matches!(rest, Token::Any))
 }
 
+#[derive(Debug)]
 enum Token {
     Any,
     One,

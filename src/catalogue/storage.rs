@@ -103,7 +103,8 @@ impl Storage {
 }
 
 impl StoredTensor {
-    fn bytes(&self, outputs: u64, inputs: u64, group: Option<u64>, model_bytes: u64) -> u64 {
+    /// Its bytes for a weight of `outputs` by `inputs` with scales for `group` elements.
+    pub fn bytes(&self, outputs: u64, inputs: u64, group: Option<u64>, model_bytes: u64) -> u64 {
         let (rows, columns) = match self.holds {
             Holds::Element => (outputs, inputs),
             Holds::Group => (outputs, group.map_or(1, |group| inputs.div_ceil(group.max(1)))),

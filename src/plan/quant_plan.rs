@@ -9,12 +9,48 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    plan::{Draft, Expected, Input, Risk, digest::Digest},
+    plan::{Draft, Expected, Input, Risk, digest::Digest, torch_plan::TorchPlan},
     vocab::{
         AlgorithmId, Architecture, Backend, Channel, EvaluationIntent, MethodId, PresetId,
         ReleaseId, SessionId, TargetId,
     },
 };
+
+/// A confirmed plan, of either half of Quark.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum QuantPlan {
+    /// For `.onnx` files.
+    Onnx(Box<OnnxPlan>),
+    /// For Hugging Face models.
+    Torch(Box<TorchPlan>),
+}
+
+impl QuantPlan {
+    /// Where it came from and who agreed to it.
+    pub fn provenance(&self) -> &Provenance {
+        match self {
+            Self::Onnx(plan) => &plan.provenance,
+            Self::Torch(plan) => &plan.provenance,
+        }
+    }
+
+    /// What may go wrong.
+    pub fn risks_mut(&mut self) -> &mut Vec<Risk> {
+        match self {
+            Self::Onnx(plan) => &mut plan.risks,
+            Self::Torch(plan) => &mut plan.risks,
+        }
+    }
+
+    /// The preset or scheme.
+    pub fn global_scheme(&self) -> &str {
+        match self {
+            Self::Onnx(plan) => &plan.global_scheme,
+            Self::Torch(plan) => plan.global_scheme.as_str(),
+        }
+    }
+}
 
 /// A confirmed plan for the ONNX-to-ONNX flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -178,11 +214,10 @@ pub fn assemble(
     draft: &Draft,
     analysis_ref: &str,
     provenance: Provenance,
-) -> Result<OnnxPlan, AssembleError> {
+) -> Result<QuantPlan, AssembleError> {
     let mut plan = json!({
         "model": {
             "model_type": draft.model.model_type,
-            "architecture_guess": draft.model.architecture,
             "analysis_ref": analysis_ref,
         },
         "layer_quant_config": {},
@@ -203,6 +238,10 @@ pub fn assemble(
         plan["evaluation_intent"] = json!(EvaluationIntent::Full);
         plan["evaluation_metric"] = metric;
     }
+    if draft.backend == Backend::Torch {
+        return Ok(QuantPlan::Torch(serde_json::from_value(plan)?));
+    }
+    plan["model"]["architecture_guess"] = json!(draft.model.architecture);
     plan["global_scheme"] = plan["preset"].clone();
     plan["exclude_layers"] = match &plan["onnx_specific"]["nodes_to_exclude"] {
         Value::Array(nodes) => Value::Array(nodes.clone()),
@@ -210,7 +249,7 @@ pub fn assemble(
     };
     plan["calibration"]["use_external_data_format"] =
         plan["onnx_specific"]["use_external_data_format"].clone();
-    Ok(serde_json::from_value(plan)?)
+    Ok(QuantPlan::Onnx(serde_json::from_value(plan)?))
 }
 
 fn place(root: &mut Value, path: &str, value: Value) {

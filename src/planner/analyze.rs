@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     emit::{Overwrite, destination::Destination},
     facts::ModelAnalysis,
-    intake::onnx::{self, Model, wire::Limits},
+    intake::{self, AnyModel, IntakeError, hf},
     planner::{Planner, error::Error},
 };
 
@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Path of an `.onnx` file, or of a folder that holds one.
+    /// Path of an `.onnx` file or a folder that holds one, or of a Hugging Face folder or its `config.json`.
     pub path: PathBuf,
     /// Where to write `model_analysis.json`; leave it out to write nothing.
     #[serde(default)]
@@ -52,18 +52,25 @@ impl Planner {
         if let Some(output) = &arguments.output_path {
             let roots = self.roots([self.whole(&arguments.path)]);
             let destination = Destination::resolve(output, &self.options().current_dir, &roots)?;
-            destination
-                .write(analysis_text(&model.analysis).as_bytes(), overwrite(arguments.overwrite))?;
+            destination.write(
+                analysis_text(model.analysis()).as_bytes(),
+                overwrite(arguments.overwrite),
+            )?;
             let path = destination.path().display().to_string();
             next = format!("call `propose_plan` with analysis_path `{path}`");
             written_to = Some(path);
         }
-        Ok(Reply { model_analysis: model.analysis, written_to, next })
+        Ok(Reply { model_analysis: model.analysis().clone(), written_to, next })
     }
 
     /// Reads a model; its path in the analysis is whole.
-    pub(super) fn read_model(&self, path: &Path) -> Result<Model, Error> {
-        Ok(onnx::read(&self.whole(path), &Limits::default())?)
+    pub(super) fn read_model(&self, path: &Path) -> Result<AnyModel, Error> {
+        let whole = self.whole(path);
+        // Made whole, the id of a model on the Hub is no id any more.
+        if let (false, Some(id)) = (whole.exists(), hf::hub_id(path)) {
+            return Err(IntakeError::HubId { id: id.to_owned() }.into());
+        }
+        Ok(intake::read(&whole)?)
     }
 
     /// The folders that may be written to, for a session that began with these files.

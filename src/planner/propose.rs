@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     catalogue::Catalogue,
-    facts::{EnvContext, Graph, InstallResult, ModelAnalysis, SessionContext},
+    facts::{EnvContext, Graph, InstallResult, ModelAnalysis, SessionContext, torch::Modules},
+    intake::{AnyModel, IntakeError},
     intent::{Changes, Intent},
     plan::{Draft, Handoff, Input, Resume, digest::Digest},
     planner::{
@@ -128,8 +129,11 @@ impl RevisionArguments {
 pub fn value_from_text(row: &str, text: &str) -> Value {
     use rows::Takes;
     let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
-    let takes_list = rows::find(row).is_some_and(|row| {
-        matches!(row.takes, Takes::Names(_) | Takes::OpTypes | Takes::Nodes | Takes::Providers)
+    let takes_list = rows::find_any(row).is_some_and(|row| {
+        matches!(
+            row.takes,
+            Takes::Names(_) | Takes::OpTypes | Takes::Nodes | Takes::Providers | Takes::Patterns
+        )
     });
     match value {
         Value::String(text) if takes_list && text.eq_ignore_ascii_case("none") => Value::Null,
@@ -226,6 +230,7 @@ pub(super) struct Bundle {
 pub(super) struct Reading {
     pub(super) bundle: Bundle,
     pub(super) graph: Option<Graph>,
+    pub(super) modules: Option<Modules>,
     inputs: Vec<Input>,
 }
 
@@ -239,7 +244,15 @@ impl Planner {
         if let Some(handoff) = self.missing_analysis(arguments)? {
             return Ok(handed_off(handoff));
         }
-        let reading = self.first_reading(arguments)?;
+        let reading = match self.first_reading(arguments) {
+            Err(Error::Intake(IntakeError::HubId { id })) => {
+                return Ok(handed_off(on_the_hub(&id)));
+            }
+            reading => reading?,
+        };
+        if let Some(handoff) = other_half(arguments.backend, &reading.bundle) {
+            return Ok(handed_off(handoff));
+        }
         match reason(&reading)? {
             Outcome::Handoff(handoff) => Ok(handed_off(*handoff)),
             Outcome::Draft(draft) => {
@@ -410,11 +423,12 @@ impl Planner {
             refs.model_analysis_ref.as_ref(),
         );
 
-        let (analysis, graph, analysis_file, analysed_here) = match &arguments.model_path {
+        let (analysis, structure, analysis_file, analysed_here) = match &arguments.model_path {
             Some(path) => {
                 let model = self.read_model(path)?;
-                inputs.push(model_input(&model.analysis));
-                (model.analysis, Some(model.graph), None, true)
+                inputs.push(model_input(model.analysis()));
+                let (analysis, structure) = split(model);
+                (analysis, structure, None, true)
             }
             None => {
                 let artefact = self
@@ -429,9 +443,9 @@ impl Planner {
                     })?;
                 inputs.push(artefact.input);
                 let folder = artefact.path.as_deref().and_then(Path::parent);
-                let (graph, input) = self.graph_of(&artefact.value, folder)?;
+                let (structure, input) = self.structure_of(&artefact.value, folder)?;
                 inputs.extend(input);
-                (artefact.value, graph, artefact.path, false)
+                (artefact.value, structure, artefact.path, false)
             }
         };
         let mut install_result = None;
@@ -469,18 +483,20 @@ impl Planner {
             session_context,
             intent,
         };
-        Ok(Reading { bundle, graph, inputs })
+        let (graph, modules) = structure;
+        Ok(Reading { bundle, graph, modules, inputs })
     }
 
     /// Reads everything of a session again, as it is now.
     pub(super) fn next_reading(&self, session: &Session) -> Result<Reading, Error> {
         let mut bundle = bundle_of(session)?;
         let mut inputs: Vec<Input> = session.inputs().to_vec();
-        let graph = if bundle.analysed_here {
+        let (graph, modules) = if bundle.analysed_here {
             let model = self.read_model(Path::new(&bundle.analysis.model.model_path))?;
-            replace(&mut inputs, model_input(&model.analysis));
-            bundle.analysis = model.analysis;
-            Some(model.graph)
+            replace(&mut inputs, model_input(model.analysis()));
+            let (analysis, structure) = split(model);
+            bundle.analysis = analysis;
+            structure
         } else {
             if let Some(path) = bundle.analysis_path.clone() {
                 let artefact = self.artefact_at::<ModelAnalysis>("model_analysis", &path)?;
@@ -488,11 +504,11 @@ impl Planner {
                 bundle.analysis = artefact.value;
             }
             let folder = bundle.analysis_path.as_deref().and_then(Path::parent);
-            let (graph, input) = self.graph_of(&bundle.analysis, folder)?;
+            let (structure, input) = self.structure_of(&bundle.analysis, folder)?;
             if let Some(input) = input {
                 replace(&mut inputs, input);
             }
-            graph
+            structure
         };
         let at = |inputs: &[Input], role: &str| {
             inputs.iter().find(|input| input.role == role).and_then(|input| input.path.clone())
@@ -512,28 +528,32 @@ impl Planner {
                 install.quark_version = install.quark_version.take().or(known);
             }
         }
-        Ok(Reading { bundle, graph, inputs })
+        Ok(Reading { bundle, graph, modules, inputs })
     }
 
-    /// The nodes of the model that an analysis is about, when the model is at hand and still the same.
-    fn graph_of(
+    /// The nodes or modules of the model that an analysis is about, when it is at hand and still the same.
+    fn structure_of(
         &self,
         analysis: &ModelAnalysis,
         folder: Option<&Path>,
-    ) -> Result<(Option<Graph>, Option<Input>), Error> {
-        if analysis.model.model_type != "onnx" {
-            return Ok((None, None));
-        }
+    ) -> Result<(Structure, Option<Input>), Error> {
         let named = Path::new(&analysis.model.model_path);
         let candidates =
             folder.map(|folder| folder.join(named)).into_iter().chain([self.whole(named)]);
         let Some(path) = candidates.into_iter().find(|path| path.exists()) else {
-            return Ok((None, None));
+            return Ok(((None, None), None));
         };
-        let model = self.read_model(&path)?;
-        let input = model_input(&model.analysis);
-        let recorded =
-            analysis.model.onnx_specific.as_ref().and_then(|o| o.structural_digest.as_ref());
+        // An analysis of another writer may name a folder that has no model any more, or another one.
+        let foreign = structural_digest(analysis).is_none();
+        let model = match self.read_model(&path) {
+            Err(_) if foreign => return Ok(((None, None), None)),
+            model => model?,
+        };
+        if model.analysis().model.model_type != analysis.model.model_type && foreign {
+            return Ok(((None, None), None));
+        }
+        let input = model_input(model.analysis());
+        let recorded = structural_digest(analysis);
         if recorded.is_some_and(|recorded| *recorded != input.digest) {
             return Err(Error::ArtefactInvalid {
                 role: "model_analysis",
@@ -541,7 +561,7 @@ impl Planner {
                 detail: format!("`{}` has changed since it was analysed", path.display()),
             });
         }
-        Ok((Some(model.graph), Some(input)))
+        Ok((split(model).1, Some(input)))
     }
 
     /// What of the inputs of a session is not as it was.
@@ -559,7 +579,7 @@ impl Planner {
             let now = if input.role == "model" {
                 self.read_model(Path::new(path))
                     .ok()
-                    .map(|model| model_input(&model.analysis).digest)
+                    .map(|model| model_input(model.analysis()).digest)
             } else {
                 digest_of_file(Path::new(path)).map(|digest| digest.to_string())
             };
@@ -593,6 +613,7 @@ fn context(reading: &Reading) -> Context<'_> {
     Context {
         analysis: &bundle.analysis,
         graph: reading.graph.as_ref(),
+        modules: reading.modules.as_ref(),
         environment: bundle.environment.as_ref(),
         install: bundle.install.as_ref(),
         session_context: bundle.session_context.as_ref(),
@@ -611,12 +632,79 @@ fn basis(reading: &Reading, draft: Draft) -> Basis {
 }
 
 fn model_input(analysis: &ModelAnalysis) -> Input {
-    let facts = analysis.model.onnx_specific.as_ref();
     Input {
         role: "model".to_owned(),
         path: Some(analysis.model.model_path.clone()),
-        digest: facts.and_then(|facts| facts.structural_digest.clone()).unwrap_or_default(),
+        digest: structural_digest(analysis).cloned().unwrap_or_default(),
     }
+}
+
+/// What of a model is not part of its analysis.
+type Structure = (Option<Graph>, Option<Modules>);
+
+fn split(model: AnyModel) -> (ModelAnalysis, Structure) {
+    match model {
+        AnyModel::Onnx(model) => (model.analysis, (Some(model.graph), None)),
+        AnyModel::Torch(model) => (model.analysis, (None, model.modules)),
+    }
+}
+
+fn structural_digest(analysis: &ModelAnalysis) -> Option<&String> {
+    let model = &analysis.model;
+    let onnx = model.onnx_specific.as_ref().and_then(|facts| facts.structural_digest.as_ref());
+    onnx.or_else(|| model.torch_specific.as_ref()?.structural_digest.as_ref())
+}
+
+/// A model that is not here: nothing is fetched over the network.
+fn on_the_hub(id: &str) -> Handoff {
+    Handoff {
+        skill: SkillId::new("quark-torch-model-intake"),
+        reason: format!(
+            "`{id}` looks like a model on the Hugging Face Hub; it is not here, and nothing is fetched"
+        ),
+        artefact: Some("model_analysis.json".to_owned()),
+        bring_back:
+            "the analysis of that model, or its folder with `config.json` and the safetensors files"
+                .to_owned(),
+        resume: Resume {
+            tool: "propose_plan".to_owned(),
+            arguments: json!({ "analysis_path": "<path of model_analysis.json>" }),
+        },
+        rule: RuleId::new("analysis-first"),
+    }
+}
+
+/// A request for the one half of Quark with a model of the other.
+fn other_half(asked: Option<Backend>, bundle: &Bundle) -> Option<Handoff> {
+    let is_onnx = bundle.analysis.model.model_type == "onnx";
+    let own = if is_onnx { Backend::Onnx } else { Backend::Torch };
+    if asked.is_none_or(|asked| asked == own) {
+        return None;
+    }
+    let (skill, what, bring) = if is_onnx {
+        (
+            "quark-torch-model-intake",
+            "an ONNX file, and the Torch flow takes Hugging Face models",
+            "an analysis of the Hugging Face model that the file was exported from",
+        )
+    } else {
+        (
+            "quark-onnx-model-intake",
+            "a Hugging Face model, and the ONNX flow takes `.onnx` files",
+            "an analysis of the exported `.onnx` file; or propose again without `backend`",
+        )
+    };
+    Some(Handoff {
+        skill: SkillId::new(skill),
+        reason: format!("the model is {what}"),
+        artefact: Some("model_analysis.json".to_owned()),
+        bring_back: bring.to_owned(),
+        resume: Resume {
+            tool: "propose_plan".to_owned(),
+            arguments: json!({ "analysis_path": "<path of model_analysis.json>" }),
+        },
+        rule: RuleId::new("analysis-first"),
+    })
 }
 
 fn replace(inputs: &mut Vec<Input>, input: Input) {

@@ -11,7 +11,7 @@ use crate::{
         self,
         destination::{Destination, EmitError},
     },
-    plan::{Handoff, Resume, quant_plan::OnnxPlan},
+    plan::{Handoff, Resume, quant_plan::QuantPlan},
     planner::{
         Planner,
         analyze::{analysis_text, overwrite},
@@ -46,7 +46,7 @@ pub struct Reply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis_written_to: Option<String>,
     /// What is in the file.
-    pub plan: OnnxPlan,
+    pub plan: QuantPlan,
     /// A JSON merge patch for the router's `session_context.json`; the router owns that file.
     pub session_context_patch: Map<String, Value>,
     /// Who carries the plan out.
@@ -167,17 +167,24 @@ fn patch(bundle: &Bundle, confirmed: &Confirmed, path: &str) -> Map<String, Valu
     patch
 }
 
-fn execution(path: &str, plan: &OnnxPlan) -> Handoff {
+/// Who carries a plan out: the workflow of its half, or file-to-file quantization where the plan asks for it.
+fn execution(path: &str, plan: &QuantPlan) -> Handoff {
+    let (skill, validator) = match plan {
+        QuantPlan::Onnx(_) => ("quark-onnx-ptq-workflow", "quark-onnx-result-validator"),
+        QuantPlan::Torch(plan) if plan.device_strategy == "file_to_file" => {
+            ("quark-torch-file2file-quantization", "quark-torch-result-validator")
+        }
+        QuantPlan::Torch(_) => ("quark-torch-ptq", "quark-torch-result-validator"),
+    };
     Handoff {
-        skill: SkillId::new("quark-onnx-ptq-workflow"),
-        reason: format!("`{}` is confirmed; carrying it out is another skill's work", plan.preset),
+        skill: SkillId::new(skill),
+        reason: format!(
+            "`{}` is confirmed; carrying it out is another skill's work",
+            plan.global_scheme()
+        ),
         artefact: Some("quant_plan.json".to_owned()),
-        bring_back: "the quantized model and its `run_manifest`, for `quark-onnx-result-validator`"
-            .to_owned(),
-        resume: Resume {
-            tool: "quark-onnx-ptq-workflow".to_owned(),
-            arguments: json!({ "quant_plan_ref": path }),
-        },
+        bring_back: format!("the quantized model and its `run_manifest`, for `{validator}`"),
+        resume: Resume { tool: skill.to_owned(), arguments: json!({ "quant_plan_ref": path }) },
         rule: RuleId::new("plan-only"),
     }
 }

@@ -16,7 +16,6 @@ pub mod custom_domains;
 pub mod custom_ops;
 pub mod deployment_target;
 pub mod detector_head;
-pub mod evaluation_intent;
 pub mod execution_providers;
 pub mod expected_result;
 pub mod external_data_format;

@@ -1,5 +1,6 @@
 //! Checks a request before any rule runs: names, types and ranges, all defects at once.
 
+pub mod layers;
 pub mod nodes;
 pub mod options;
 
@@ -17,7 +18,7 @@ use crate::{
         rows::{self, Kind, Row, Takes},
         sheet::{list, show},
     },
-    vocab::{DecisionId, EvaluationIntent, QuestionId, near_names},
+    vocab::{Backend, DecisionId, EvaluationIntent, QuestionId, near_names},
 };
 
 /// Something wrong with a request.
@@ -48,16 +49,21 @@ pub const QUESTIONS: &[(&str, &[&str])] = &[
     ("calibration_data", &[]),
     ("calibration_domain", &["yes", "no"]),
     ("custom_op_library", &[]),
+    ("custom_template", &[]),
     ("custom_ops", &["verified"]),
     ("deployment_target", &[]),
     ("execution_provider", &[]),
+    ("hardware", &[]),
     ("input_shapes", &[]),
     ("integer_io", &["no", "yes"]),
     ("npu_batch", &["keep"]),
     ("npu_device", &[]),
     ("npu_offload", &["keep", "cpu"]),
     ("opset", &["keep"]),
+    ("requantize", &["proceed"]),
     ("rotation_config", &[]),
+    ("scheme", &[]),
+    ("trust_remote_code", &["yes", "no"]),
 ];
 
 /// The intent with every name spelled as the catalogue spells it and every row by its full id.
@@ -77,13 +83,21 @@ pub fn checked(ctx: &Context<'_>) -> Result<Intent, Vec<Defect>> {
     let values = std::mem::take(&mut intent.values);
     for (id, value) in &values {
         // `row_names` kept known rows only.
-        let Some(row) = rows::find(id.as_str()) else { continue };
+        let Some(row) = rows::find(rows::of(ctx.backend()), id.as_str()) else { continue };
         if let Some(value) = check.value(row, value, &values) {
             intent.values.insert(id.clone(), value);
         }
     }
-    if let Some(target) = &ctx.intent.deployment_target {
-        intent.deployment_target = check.target(target);
+    match (&ctx.intent.deployment_target, ctx.backend()) {
+        (Some(target), Backend::Onnx) => intent.deployment_target = check.target(target),
+        (Some(target), Backend::Torch) => check.other_half(
+            &format!("the deployment target `{target}`"),
+            "name devices in `hardware` and the engine in `serving_engine`; for the target itself, export the model to ONNX first",
+        ),
+        (None, _) => {}
+    }
+    if ctx.backend() == Backend::Onnx && ctx.intent.serving_engine.is_some() {
+        check.other_half("`serving_engine`", "leave it out: ONNX Runtime runs the result");
     }
     if ctx.intent.calibration_data.as_ref().is_some_and(|data| data.samples == Some(0)) {
         check.defects.push(
@@ -119,10 +133,15 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn row(&mut self, name: &DecisionId) -> Option<DecisionId> {
-        let found = rows::resolve(name);
-        if found.is_none() {
-            let near = near_names(name.as_str(), rows::ONNX.iter().map(|row| row.id));
-            let settable = rows::ONNX.iter().filter(|row| !matches!(row.takes, Takes::Nothing(_)));
+        let own = rows::of(self.ctx.backend());
+        let found = rows::resolve(self.ctx.backend(), name);
+        if found.is_none() && rows::find_any(name.as_str()).is_some() {
+            let settable = own.iter().filter(|row| !matches!(row.takes, Takes::Nothing(_)));
+            let hint = format!("choose one of {}", list(settable.map(|row| row.id), 20));
+            self.other_half(&format!("the row `{name}`"), &hint);
+        } else if found.is_none() {
+            let near = near_names(name.as_str(), own.iter().map(|row| row.id));
+            let settable = own.iter().filter(|row| !matches!(row.takes, Takes::Nothing(_)));
             let hint = if near.is_empty() {
                 format!("choose one of {}", list(settable.map(|row| row.id), 20))
             } else {
@@ -131,6 +150,18 @@ impl Checker<'_> {
             self.defects.push(Defect::new(format!("there is no row `{name}`")).hint(hint));
         }
         found
+    }
+
+    /// Notes that something belongs to the plans of the other half of Quark.
+    fn other_half(&mut self, what: &str, hint: &str) {
+        let (own, other) = match self.ctx.backend() {
+            Backend::Onnx => ("ONNX", "Torch"),
+            Backend::Torch => ("Torch", "ONNX"),
+        };
+        self.defects.push(
+            Defect::new(format!("{what} is for {other} plans, and this model gets a {own} plan"))
+                .hint(hint),
+        );
     }
 
     fn rows(&mut self, values: &BTreeMap<DecisionId, Value>) -> BTreeMap<DecisionId, Value> {
@@ -225,6 +256,27 @@ impl Checker<'_> {
                 }
                 _ => self.wrong_type(row, value, "a list of execution providers"),
             },
+            Takes::Choice(words) => self.choice(row, value, words),
+            Takes::Number => match value.as_f64() {
+                Some(number) if number >= 0.0 => Some(value.clone()),
+                _ => self.wrong_type(row, value, "a number from 0"),
+            },
+            Takes::Path => match value {
+                Value::Null => Some(Value::Null),
+                Value::String(path) if !path.trim().is_empty() => Some(value.clone()),
+                _ => self.wrong_type(row, value, "a path, or null"),
+            },
+            Takes::Dataset => self.dataset(row, value),
+            Takes::Patterns => match (value, texts(value)) {
+                (Value::Null, _) => Some(Value::Null),
+                (_, Some(patterns)) => {
+                    self.defects.extend(layers::patterns(self.ctx, row.id, &patterns));
+                    Some(value.clone())
+                }
+                _ => self.wrong_type(row, value, "a list of patterns, or null"),
+            },
+            Takes::Overrides => self.overrides(row, value),
+            Takes::Algorithms => self.algorithms(row, value),
             Takes::Evaluation => {
                 if serde_json::from_value::<EvaluationIntent>(value.clone()).is_ok() {
                     return Some(value.clone());
@@ -239,6 +291,99 @@ impl Checker<'_> {
                 self.wrong_type(row, value, "`none`, `smoke`, `full`, `mlperf` or `mAP`")
             }
         }
+    }
+
+    fn scheme_answer(&mut self, answer: &str) -> Option<String> {
+        let row = rows::find(rows::TORCH, "global_scheme")?;
+        self.name(row, Kind::Scheme, answer)
+    }
+
+    fn choice(&mut self, row: &Row, value: &Value, words: &[&str]) -> Option<Value> {
+        let found = match value {
+            Value::Null => return Some(Value::Null),
+            Value::String(text) => words.iter().find(|word| word.eq_ignore_ascii_case(text)),
+            _ => None,
+        };
+        match found {
+            Some(word) => Some(json!(word)),
+            None => self.wrong_type(row, value, &format!("one of {}, or null", list(words, 9))),
+        }
+    }
+
+    fn dataset(&mut self, row: &Row, value: &Value) -> Option<Value> {
+        let Some(name) = value.as_str() else {
+            return self.wrong_type(row, value, "the name of a data set");
+        };
+        let Some(flag) = layers::dataset_flag(self.ctx.catalogue) else { return Some(json!(name)) };
+        if let Some(failing) = flag.failing.iter().find(|failing| failing.value == name) {
+            self.defects.push(
+                Defect::new(format!(
+                    "Quark accepts the data set `{name}` and then fails: {}",
+                    failing.error
+                ))
+                .hint(format!("choose one of {}", list(flag.usable_choices(), 9))),
+            );
+            return None;
+        }
+        if let Some(known) = flag.choices.iter().find(|known| known.eq_ignore_ascii_case(name)) {
+            return Some(json!(known));
+        }
+        self.defects.push(
+            Defect::new(format!("Quark-Torch cannot load a data set `{name}`"))
+                .hint(format!("choose one of {}", list(flag.usable_choices(), 9))),
+        );
+        None
+    }
+
+    fn overrides(&mut self, row: &Row, value: &Value) -> Option<Value> {
+        if value.is_null() {
+            return Some(json!({}));
+        }
+        let Some(given) = value.as_object() else {
+            return self.wrong_type(row, value, "an object of patterns with schemes");
+        };
+        let patterns: Vec<&str> = given.keys().map(String::as_str).collect();
+        self.defects.extend(layers::patterns(self.ctx, row.id, &patterns));
+        let mut checked = serde_json::Map::new();
+        for (pattern, scheme) in given {
+            match scheme.as_str() {
+                Some(name) => {
+                    let name = self.name(row, Kind::Scheme, name);
+                    checked.extend(name.map(|name| (pattern.clone(), json!(name))));
+                }
+                None => {
+                    self.wrong_type(row, scheme, "a scheme for each pattern");
+                }
+            }
+        }
+        Some(Value::Object(checked))
+    }
+
+    /// One text, as Quark's `--quant_algo` takes it.
+    fn algorithms(&mut self, row: &Row, value: &Value) -> Option<Value> {
+        let names: Vec<&str> = match value {
+            Value::Null => return Some(Value::Null),
+            Value::String(names) if names.eq_ignore_ascii_case("none") => return Some(Value::Null),
+            Value::String(names) => names.split(',').map(str::trim).collect(),
+            other => match texts(other) {
+                Some(names) if names.is_empty() => return Some(Value::Null),
+                Some(names) => names,
+                None => return self.wrong_type(row, value, "null, a name or a list of names"),
+            },
+        };
+        let mut found: Vec<String> = Vec::new();
+        for name in names {
+            let known = self.ctx.catalogue.torch_algorithms();
+            let Some(name) = self.entry(row, "algorithm of Quark-Torch", known, name) else {
+                continue;
+            };
+            if found.contains(&name) {
+                self.defects.push(Defect::new(format!("`{}` names `{name}` twice", row.id)));
+            } else {
+                found.push(name);
+            }
+        }
+        Some(json!(found.join(",")))
     }
 
     fn wrong_type(&mut self, row: &Row, value: &Value, expected: &str) -> Option<Value> {
@@ -296,6 +441,8 @@ impl Checker<'_> {
             Kind::Target => self.target(name),
             Kind::Preset => self.entry(row, "preset", catalogue.presets(), name),
             Kind::Algorithm => self.entry(row, "algorithm", catalogue.algorithms(), name),
+            Kind::Scheme => self.entry(row, "scheme", catalogue.schemes(), name),
+            Kind::EntryPoint => self.entry(row, "entry point", catalogue.entry_points(), name),
             Kind::Method => {
                 let found = self.entry(row, "calibration method", catalogue.methods(), name)?;
                 if catalogue.methods().get(&found).is_some_and(|method| method.weights_only) {
@@ -379,6 +526,7 @@ impl Checker<'_> {
                     }
                     device.map(|device| device.id.to_string())
                 }
+                "scheme" => self.scheme_answer(answer),
                 "input_shapes" => match shapes::parse(self.ctx, answer) {
                     Ok(_) => Some(answer.to_owned()),
                     Err(wrong) => {

@@ -14,10 +14,11 @@ use crate::{
         releases::Release,
         targets::{Profile, Target},
     },
+    estimate,
     plan::{
         Alternative, Choice, Decision, Draft, Expected, Handoff, ModelLine, Question, Resume, Risk,
     },
-    rules::{Context, rows},
+    rules::{Context, rows, torch::choice::TorchChoice},
     vocab::{
         Architecture, Backend, DecisionId, Origin, QuestionId, RuleId, ScaleKind, Severity, SkillId,
     },
@@ -53,6 +54,8 @@ pub struct Sheet {
     pub extra_options: BTreeMap<String, (Value, String)>,
     /// Shapes that inputs are fixed to, by name.
     pub fixed_shapes: BTreeMap<String, Vec<u64>>,
+    /// What was chosen for a Torch plan.
+    pub torch: TorchChoice,
 }
 
 /// The verdict of a rule on a value that the user asked for.
@@ -115,6 +118,7 @@ impl Sheet {
             algorithms: Vec::new(),
             extra_options: BTreeMap::new(),
             fixed_shapes: BTreeMap::new(),
+            torch: TorchChoice::default(),
         }
     }
 
@@ -131,6 +135,11 @@ impl Sheet {
     /// A decision that was taken, to add to it.
     pub fn decision_mut(&mut self, row: &str) -> Option<&mut Decision> {
         self.decisions.get_mut(&DecisionId::new(row))
+    }
+
+    /// Whether a question is asked already.
+    pub fn asks(&self, question: &str) -> bool {
+        self.questions.iter().any(|known| known.id == *question)
     }
 
     /// Whether an algorithm will run.
@@ -175,24 +184,35 @@ impl Sheet {
     /// The draft, with its rows in the order of the table and its risks gravest first.
     pub fn into_draft(mut self, ctx: &Context<'_>) -> Draft {
         let mut decisions = Vec::with_capacity(self.decisions.len());
-        for row in rows::ONNX {
+        for row in rows::of(ctx.backend()) {
             decisions.extend(self.decisions.remove(&DecisionId::new(row.id)));
         }
         debug_assert!(self.decisions.is_empty(), "every decision has a row: {:?}", self.decisions);
         let mut risks = self.risks;
         risks.sort_by_key(|risk| std::cmp::Reverse(risk.severity));
-        let facts = ctx.onnx();
-        let external = facts.weights.as_ref().map_or(0, |w| w.external_bytes);
+        let (architecture, bytes, nodes) = match ctx.backend() {
+            Backend::Onnx => {
+                let facts = ctx.onnx();
+                let external = facts.weights.as_ref().map_or(0, |w| w.external_bytes);
+                let bytes = facts.file_size_bytes.map(|bytes| bytes + external);
+                (self.architecture, bytes, facts.nodes.map(|nodes| nodes.all))
+            }
+            Backend::Torch => {
+                let attends = ctx.torch().num_attention_heads.is_some();
+                let kind = if attends { Architecture::Transformer } else { Architecture::Unknown };
+                (kind, estimate::model_bytes(ctx.analysis), ctx.analysis.model.num_hidden_layers)
+            }
+        };
         Draft {
-            backend: Backend::Onnx,
+            backend: ctx.backend(),
             quark_version: self.release.id.clone(),
             catalogue_version: catalogue::VERSION.to_owned(),
             model: ModelLine {
                 path: ctx.analysis.model.model_path.clone(),
                 model_type: ctx.analysis.model.model_type.clone(),
-                architecture: self.architecture,
-                bytes: facts.file_size_bytes.map(|bytes| bytes + external),
-                nodes: facts.nodes.map(|nodes| nodes.all),
+                architecture,
+                bytes,
+                nodes,
             },
             decisions,
             risks,
@@ -459,6 +479,16 @@ pub fn lower(text: &str) -> String {
         }
         _ => text.to_owned(),
     }
+}
+
+/// Bytes with a unit, in powers of ten.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [(&str, f64); 4] = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
+    let unit = UNITS.iter().find(|(_, one)| bytes as f64 >= *one);
+    unit.map_or_else(
+        || format!("{bytes} bytes"),
+        |(unit, one)| format!("{:.1} {unit}", bytes as f64 / one),
+    )
 }
 
 /// Names in backticks, joined by commas; at most `most`, then the number of the others.

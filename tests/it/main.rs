@@ -4,7 +4,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stdout,
     clippy::print_stderr,
     missing_docs
 )]
@@ -24,3 +23,4 @@ mod schemas;
 mod sessions;
 mod torch_fixtures;
 mod torch_intake;
+mod torch_sessions;

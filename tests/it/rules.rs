@@ -1,11 +1,13 @@
 //! The rules: their registry, their determinism, and whole requests as directories under `tests/scenarios/`.
 
 mod fixture;
+mod torch;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
+    sync::LazyLock,
 };
 
 use proptest::prelude::*;
@@ -15,14 +17,14 @@ use quantplan::{
     intent::{Accuracy, CalibrationData, Intent},
     plan::{Draft, quant_plan},
     rules::{self, Context, Outcome, RULES, request, rows},
-    vocab::{DecisionId, QuestionId},
+    vocab::{Backend, DecisionId, QuestionId},
 };
 use serde_json::{Value, json};
 
 use fixture::Case;
 
-/// Files under `src/rules/onnx` and `src/rules/common` that are no rules.
-const HELPERS: [&str; 7] = [
+/// Files under the folders of rules that are no rules.
+const HELPERS: [&str; 13] = [
     "common/goal.rs",
     "common/machine.rs",
     "common/versions.rs",
@@ -30,13 +32,19 @@ const HELPERS: [&str; 7] = [
     "onnx/guide.rs",
     "onnx/lookup.rs",
     "onnx/shapes.rs",
+    "torch/choice.rs",
+    "torch/fitness.rs",
+    "torch/groups.rs",
+    "torch/guide.rs",
+    "torch/lookup.rs",
+    "torch/wishes.rs",
 ];
 
 #[test]
 fn every_file_is_a_registered_rule_or_a_known_helper() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules");
     let mut files = BTreeSet::new();
-    for folder in ["onnx", "common"] {
+    for folder in ["onnx", "torch", "common"] {
         for entry in fs::read_dir(root.join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             files.insert(format!("{folder}/{name}"));
@@ -84,14 +92,19 @@ fn every_question_that_is_asked_can_be_answered() {
     }
 }
 
+/// Rows of Torch plans that are there only when something asks for them.
+const AT_NEED: [&str; 5] =
+    ["min_kv_scale", "kv_cache_post_rope", "algorithm_config", "custom_mode", "template_file"];
+
 /// Everything that must hold of any draft.
 fn sound(draft: &Draft) {
     let ids: Vec<&str> = draft.decisions.iter().map(|decision| decision.id.as_str()).collect();
     let custom = draft.decision("preset").is_some_and(|preset| preset.value == "custom");
-    let expected: Vec<&str> = rows::ONNX
+    let expected: Vec<&str> = rows::of(draft.backend)
         .iter()
         .map(|row| row.id)
         .filter(|id| custom || !id.ends_with("custom_config"))
+        .filter(|id| !AT_NEED.contains(id) || ids.contains(id))
         .collect();
     assert_eq!(ids, expected, "every row is there, in order");
     assert!(draft.risks.is_sorted_by_key(|risk| std::cmp::Reverse(risk.severity)));
@@ -150,6 +163,8 @@ fn no_scenario_is_forgotten_or_incomplete() {
         "install.json",
         "session_context.json",
         "graph.json",
+        "config.json",
+        "tensors.json",
         "draft.json",
         "handoff.json",
         "refused.json",
@@ -165,7 +180,11 @@ fn no_scenario_is_forgotten_or_incomplete() {
             assert!(known.contains(&file.as_str()), "{} has a file {file}", folder.display());
         }
         let has = |name: &str| files.iter().any(|file| file == name);
-        assert!(has("analysis.json") && has("intent.json"), "{} is incomplete", folder.display());
+        assert!(
+            has("analysis.json") != has("config.json") && has("intent.json"),
+            "{} is incomplete",
+            folder.display()
+        );
         let results =
             ["draft.json", "handoff.json", "refused.json"].iter().filter(|name| has(name)).count();
         assert_eq!(results, 1, "{} has one result", folder.display());
@@ -173,7 +192,7 @@ fn no_scenario_is_forgotten_or_incomplete() {
 }
 
 /// The plan that a draft becomes when somebody agrees to it.
-fn assembled(draft: &Draft) -> quant_plan::OnnxPlan {
+fn assembled(draft: &Draft) -> quant_plan::QuantPlan {
     let provenance = json!({
         "quantplan_version": "0", "catalogue_version": "0", "session_id": "s", "revision": 1,
         "digest": "sha256:0", "inputs": [],
@@ -181,6 +200,36 @@ fn assembled(draft: &Draft) -> quant_plan::OnnxPlan {
     });
     quant_plan::assemble(draft, "model_analysis.json", serde_json::from_value(provenance).unwrap())
         .unwrap()
+}
+
+/// A plan is valid for Quark's own skills and against the schema that is published here.
+fn valid(plan: &quant_plan::QuantPlan, name: &str) {
+    static VALIDATORS: LazyLock<[jsonschema::Validator; 3]> = LazyLock::new(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        [
+            "tests/fixtures/schemas/quark-0.13/quant_plan.schema.json",
+            "schemas/quant_plan_onnx.schema.json",
+            "schemas/quant_plan_torch.schema.json",
+        ]
+        .map(|path| {
+            let text = fs::read_to_string(root.join(path)).unwrap();
+            jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
+        })
+    });
+    let [shipped, onnx, torch] = &*VALIDATORS;
+    let own = match plan {
+        quant_plan::QuantPlan::Onnx(_) => onnx,
+        quant_plan::QuantPlan::Torch(_) => torch,
+    };
+    let value = serde_json::to_value(plan).unwrap();
+    assert_eq!(value["requires_confirmation"], false, "{name}");
+    for validator in [shipped, own] {
+        let errors: Vec<String> =
+            validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+    }
+    let back: quant_plan::QuantPlan = serde_json::from_value(value).unwrap();
+    assert_eq!(&back, plan, "{name}");
 }
 
 #[test]
@@ -191,7 +240,7 @@ fn every_confirmable_draft_becomes_a_plan() {
         if draft.is_confirmable() {
             confirmable += 1;
             let plan = assembled(&draft);
-            assert!(!plan.requires_confirmation, "{name}");
+            valid(&plan, &name);
         }
     }
     assert!(confirmable > 20);
@@ -220,6 +269,7 @@ fn real_models_are_planned_for_every_target() {
             let context = Context {
                 analysis: &model.analysis,
                 graph: Some(&model.graph),
+                modules: None,
                 environment: None,
                 install: None,
                 session_context: None,
@@ -231,7 +281,7 @@ fn real_models_are_planned_for_every_target() {
                 Outcome::Draft(draft) => {
                     sound(&draft);
                     if draft.is_confirmable() {
-                        assembled(&draft);
+                        valid(&assembled(&draft), &shown);
                     }
                     let preset = draft.decision("preset").unwrap();
                     let open: Vec<&str> = draft
@@ -277,6 +327,8 @@ fn value_for(row: &'static rows::Row) -> BoxedStrategy<Value> {
         Kind::Method => ids(catalogue.methods().all()),
         Kind::Algorithm => ids(catalogue.algorithms().all()),
         Kind::Release => ids(catalogue.releases().all()),
+        Kind::Scheme => ids(catalogue.schemes().all()),
+        Kind::EntryPoint => ids(catalogue.entry_points().all()),
     };
     let good = match row.takes {
         Takes::Name(kind) => proptest::sample::select(names(kind)).prop_map(Value::from).boxed(),
@@ -293,20 +345,41 @@ fn value_for(row: &'static rows::Row) -> BoxedStrategy<Value> {
             .boxed(),
         Takes::Providers => Just(json!(["CUDAExecutionProvider"])).boxed(),
         Takes::Evaluation => Just(json!("full")).boxed(),
+        Takes::Choice(words) => proptest::sample::select(words).prop_map(Value::from).boxed(),
+        Takes::Number => Just(json!(0.01)).boxed(),
+        Takes::Path => Just(json!("a.json")).boxed(),
+        Takes::Dataset => Just(json!("wikitext")).boxed(),
+        Takes::Patterns => proptest::sample::select(vec![
+            json!(null),
+            json!([]),
+            json!(["lm_head"]),
+            json!(["*gate*", "lm_head"]),
+            json!(["*mlp*"]),
+        ])
+        .boxed(),
+        Takes::Overrides => (proptest::sample::select(ids(catalogue.schemes().all())))
+            .prop_map(|scheme| json!({"*down_proj": scheme}))
+            .boxed(),
+        Takes::Algorithms => {
+            let names = ids(catalogue.torch_algorithms().all());
+            proptest::collection::vec(proptest::sample::select(names), 0..3)
+                .prop_map(Value::from)
+                .boxed()
+        }
         _ => Just(Value::Null).boxed(),
     };
     prop_oneof![9 => good, 1 => prop_oneof![Just(json!(7)), Just(json!("no such")), Just(json!([[]]))]].boxed()
 }
 
-fn values() -> impl Strategy<Value = BTreeMap<DecisionId, Value>> {
-    let pair =
-        proptest::sample::select(rows::ONNX.iter().collect::<Vec<_>>()).prop_flat_map(|row| {
+fn values(backend: Backend) -> impl Strategy<Value = BTreeMap<DecisionId, Value>> {
+    let pair = proptest::sample::select(rows::of(backend).iter().collect::<Vec<_>>())
+        .prop_flat_map(|row| {
             value_for(row).prop_map(move |value| (DecisionId::new(row.id), value))
         });
     proptest::collection::vec(pair, 0..5).prop_map(|pairs| pairs.into_iter().collect())
 }
 
-fn intents() -> impl Strategy<Value = Intent> {
+fn intents(backend: Backend) -> impl Strategy<Value = Intent> {
     let goals = [
         "INT8 for the Ryzen AI NPU",
         "best accuracy",
@@ -316,6 +389,9 @@ fn intents() -> impl Strategy<Value = Intent> {
         "MXFP4",
         "XINT8 on npu_cnn",
         "integer io on xnnpack",
+        "smallest on MI355X with vLLM",
+        "GGUF with awq",
+        "fp8 with a quantized KV cache and 32k context on H100",
     ];
     let answers = [
         ("architecture", "hybrid"),
@@ -326,21 +402,29 @@ fn intents() -> impl Strategy<Value = Intent> {
         ("npu_batch", "keep"),
         ("input_shapes", "images=1x3x640x640"),
         ("nobody", "asked"),
+        ("custom_template", "t.json"),
+        ("requantize", "proceed"),
+        ("trust_remote_code", "yes"),
+        ("hardware", "MI300X"),
     ];
     (
         some(goals.map(str::to_owned).to_vec()),
-        some(ids(Catalogue.targets().all())),
+        targets(backend),
         proptest::collection::vec(
-            proptest::sample::select(vec!["STX", "Phoenix", "MI300X", "toaster"]),
+            proptest::sample::select(vec![
+                "STX", "Phoenix", "MI300X", "MI355X", "cpu", "B200", "toaster",
+            ]),
             0..2,
         ),
         some(vec![Accuracy::Standard, Accuracy::Tight, Accuracy::Critical]),
         some(["1.5", "1.6", "2", "new"].map(str::to_owned).to_vec()),
         (proptest::option::of(any::<bool>()), proptest::option::of(0_u64..400)),
-        values(),
+        values(backend),
         proptest::collection::vec(proptest::sample::select(answers.to_vec()), 0..3),
         proptest::collection::vec(
-            proptest::sample::select(rows::ONNX.iter().map(|row| row.id).collect::<Vec<_>>()),
+            proptest::sample::select(
+                rows::of(backend).iter().map(|row| row.id).collect::<Vec<_>>(),
+            ),
             0..3,
         ),
     )
@@ -377,20 +461,42 @@ fn intents() -> impl Strategy<Value = Intent> {
         )
 }
 
+/// A deployment target, for the half of Quark that takes one.
+fn targets(backend: Backend) -> BoxedStrategy<Option<String>> {
+    match backend {
+        Backend::Onnx => some(ids(Catalogue.targets().all())).boxed(),
+        Backend::Torch => Just(None).boxed(),
+    }
+}
+
+fn same_twice(backend: Backend, intent: &Intent, at: usize) -> Result<(), TestCaseError> {
+    let cases: Vec<&Case> =
+        fixture::models().iter().filter(|case| case.context().backend() == backend).collect();
+    let case = cases[at % cases.len()];
+    let context = Context { intent, ..case.context() };
+    let once = rules::plan(&context);
+    prop_assert_eq!(format!("{once:?}"), format!("{:?}", rules::plan(&context)));
+    if let Ok(Outcome::Draft(draft)) = once {
+        sound(&draft);
+        let text = serde_json::to_string(&draft).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Draft>(&text).unwrap(), (*draft).clone());
+        if draft.is_confirmable() && backend == Backend::Torch {
+            valid(&assembled(&draft), "a random request");
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_same_request_gives_the_same_bytes_and_no_request_panics(intent in intents(), at in 0_usize..1000) {
-        let cases = fixture::models();
-        let case = &cases[at % cases.len()];
-        let context = Context { intent: &intent, ..case.context() };
-        let once = rules::plan(&context);
-        prop_assert_eq!(format!("{once:?}"), format!("{:?}", rules::plan(&context)));
-        if let Ok(Outcome::Draft(draft)) = once {
-            sound(&draft);
-            let text = serde_json::to_string(&draft).unwrap();
-            prop_assert_eq!(serde_json::from_str::<Draft>(&text).unwrap(), *draft);
-        }
+    fn the_same_request_gives_the_same_bytes_and_no_request_panics(intent in intents(Backend::Onnx), at in 0_usize..1000) {
+        same_twice(Backend::Onnx, &intent, at)?;
+    }
+
+    #[test]
+    fn the_same_torch_request_gives_the_same_bytes_and_none_panics(intent in intents(Backend::Torch), at in 0_usize..1000) {
+        same_twice(Backend::Torch, &intent, at)?;
     }
 }

@@ -436,7 +436,7 @@ proptest! {
                     match world.planner.write(&arguments) {
                         Ok(reply) => {
                             prop_assert_eq!(agreed.as_ref(), Some(&current));
-                            prop_assert_eq!(&reply.plan.provenance.digest, &current);
+                            prop_assert_eq!(&reply.plan.provenance().digest, &current);
                         }
                         Err(_) => prop_assert_eq!(fs::read(world.path("p.json")).ok(), there),
                     }

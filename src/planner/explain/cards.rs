@@ -26,7 +26,7 @@ pub(super) fn card(thing: Thing) -> String {
             "**`{}`** is a rule ({}, {}).\n\n{}",
             rule.id,
             rule.stage.as_str(),
-            rule.backend.as_str(),
+            rule.backend.map_or("both halves", Backend::as_str),
             rule.documentation()
         );
     }
@@ -460,6 +460,18 @@ fn takes(row: &Row) -> String {
         Takes::CustomConfig => "an object with the spec of a `custom` preset".to_owned(),
         Takes::Providers => "a list of execution providers".to_owned(),
         Takes::Evaluation => "`none`, `smoke`, `full`, `mlperf` or `mAP`".to_owned(),
+        Takes::Choice(words) => format!("one of {}, or `null`", list(words, words.len())),
+        Takes::Number => "a number from 0".to_owned(),
+        Takes::Path => "a path, or `null`".to_owned(),
+        Takes::Dataset => "the name of a data set that Quark-Torch can load".to_owned(),
+        Takes::Patterns => {
+            "`null` for the template's list, a list of patterns in its place, or `[]` for none"
+                .to_owned()
+        }
+        Takes::Overrides => "an object of patterns, each with a scheme".to_owned(),
+        Takes::Algorithms => {
+            "`null`, an algorithm, or several in their order, as a list or with commas".to_owned()
+        }
     }
 }
 
@@ -471,6 +483,8 @@ fn names(kind: Kind) -> String {
         Kind::Method => list(c.methods().ids(), 20),
         Kind::Algorithm => list(c.algorithms().ids(), 20),
         Kind::Release => list(c.releases().ids(), 20),
+        Kind::Scheme => list(c.schemes().ids(), 30),
+        Kind::EntryPoint => list(c.entry_points().ids(), 20),
     }
 }
 

@@ -184,7 +184,7 @@ pub(super) fn all() -> Vec<Thing> {
     add(&mut all, c.methods(), Thing::Method);
     add(&mut all, c.algorithms(), Thing::Algorithm);
     add(&mut all, c.targets(), Thing::Target);
-    all.extend(rows::ONNX.iter().map(Thing::Decision));
+    all.extend(rows::all().map(Thing::Decision));
     add(&mut all, c.options(), Thing::Option);
     add(&mut all, c.devices(), Thing::Device);
     add(&mut all, c.releases(), Thing::Release);
@@ -212,7 +212,7 @@ pub(super) fn named(name: &str) -> Vec<Thing> {
         c.methods().find(name).map(Thing::Method),
         c.algorithms().find(name).map(Thing::Algorithm),
         c.targets().find(name).map(Thing::Target),
-        rows::find(&name.replace(' ', "_")).map(Thing::Decision),
+        rows::find_any(&name.replace(' ', "_")).map(Thing::Decision),
         c.options().find(name).map(Thing::Option),
         c.devices().find(name).map(Thing::Device),
         c.releases().find(name).map(Thing::Release),

@@ -1,16 +1,15 @@
 //! # What it does
 //!
-//! Stops when the analysis is not one of an ONNX model, or says nothing about its operators; records what a
-//! partial analysis leaves out.
+//! Stops when the analysis says nothing about the operators of the graph; records what a partial analysis
+//! leaves out.
 //!
 //! # Why
 //!
-//! Without architecture, op counts and opsets nothing can be decided. ONNX and Torch plans must not be mixed:
-//! their presets and schemes have the same look and other meanings.
+//! Without architecture, op counts and opsets nothing can be decided.
 //!
 //! # Example
 //!
-//! `model_type` is `llama`, so the request goes to `quark-torch-quant-plan`.
+//! The analysis has no `op_counts`, so the request goes back to `quark-onnx-model-intake`.
 //!
 //! # Sources
 //!
@@ -35,19 +34,6 @@ pub const STAGE: Stage = Stage::Gate;
 
 /// Looks at what the analysis holds.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let model_type = &ctx.analysis.model.model_type;
-    if model_type != "onnx" {
-        sheet.by(ID).stop(Route {
-            skill: "quark-torch-quant-plan",
-            reason: format!(
-                "the analysis is of a `{model_type}` model, and this plan is for `onnx` only"
-            ),
-            artefact: Some("model_analysis.json"),
-            bring_back: "a Torch plan, or the analysis of an exported ONNX file".to_owned(),
-            resume: ("propose_plan", json!({"model_path": "<path of the .onnx file>"})),
-        });
-        return;
-    }
     if ctx.targets().op_counts.is_empty() {
         sheet.by(ID).stop(Route {
             skill: "quark-onnx-model-intake",

@@ -95,6 +95,7 @@ fn report<'e>(
             pattern: (*entry).to_owned(),
             nodes: nodes.len() as u64,
             examples: nodes.iter().take(3).map(|node| node.name.clone()).collect(),
+            bytes: None,
         });
         let folded = |node: &&Node| lookup.is_folded(node);
         if folds && !nodes.is_empty() && nodes.iter().all(folded) {

@@ -11,11 +11,16 @@ use quantplan::{
     catalogue::Catalogue,
     facts::{
         Attribute, EnvContext, Graph, InstallResult, ModelAnalysis, Node, SessionContext, Tensor,
+        torch::Modules,
     },
+    intake::{hf, safetensors::Limits},
     intent::Intent,
     rules::{self, Context, Outcome, request::Defect},
 };
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::torch_fixtures;
 
 /// A request in a directory.
 #[derive(Debug)]
@@ -28,6 +33,7 @@ pub struct Case {
     install: Option<InstallResult>,
     session_context: Option<SessionContext>,
     graph: Option<Graph>,
+    modules: Option<Modules>,
 }
 
 pub fn root() -> PathBuf {
@@ -38,7 +44,10 @@ pub fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = fs::read_dir(root())
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("onnx_"))
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("onnx_") || name.starts_with("torch_")
+        })
         .collect();
     folders.sort();
     folders
@@ -54,7 +63,9 @@ pub fn models() -> &'static [Case] {
             seen.push(key);
             new
         };
-        Case::all().into_iter().map(|(_, case)| case).filter(fresh).collect()
+        // Mixtures of hundreds of experts have modules by the ten thousand: too slow for random requests.
+        let small = |case: &Case| case.modules.as_ref().is_none_or(|all| all.linears.len() < 2000);
+        Case::all().into_iter().map(|(_, case)| case).filter(small).filter(fresh).collect()
     });
     &MODELS
 }
@@ -66,8 +77,13 @@ impl Case {
     }
 
     fn read(folder: PathBuf) -> Self {
+        let (analysis, modules) = match may::<Value>(&folder, "config.json") {
+            Some(config) => from_config(&folder, &config),
+            None => (must(&folder, "analysis.json"), None),
+        };
         Self {
-            analysis: must(&folder, "analysis.json"),
+            analysis,
+            modules,
             intent: must(&folder, "intent.json"),
             environment: may(&folder, "environment.json"),
             install: may(&folder, "install.json"),
@@ -81,6 +97,7 @@ impl Case {
         Context {
             analysis: &self.analysis,
             graph: self.graph.as_ref(),
+            modules: self.modules.as_ref(),
             environment: self.environment.as_ref(),
             install: self.install.as_ref(),
             session_context: self.session_context.as_ref(),
@@ -92,6 +109,30 @@ impl Case {
     pub fn plan(&self) -> Result<Outcome, Vec<Defect>> {
         rules::plan(&self.context())
     }
+}
+
+/// A Hugging Face model by its config and, when there are some, the names, types and shapes of its tensors.
+fn from_config(folder: &Path, config: &Value) -> (ModelAnalysis, Option<Modules>) {
+    let tensors: Vec<(String, String, Vec<u64>)> = may(folder, "tensors.json").unwrap_or_default();
+    let tensors: Vec<torch_fixtures::Tensor> = tensors
+        .iter()
+        .map(|(name, dtype, shape)| {
+            let dtype = ["BF16", "F32", "U8", "I32", "F8_E4M3"]
+                .into_iter()
+                .find(|known| known == dtype)
+                .unwrap();
+            torch_fixtures::tensor(name, dtype, shape)
+        })
+        .collect();
+    let model = torch_fixtures::folder(config, &tensors);
+    let path = if tensors.is_empty() {
+        model.path().join("config.json")
+    } else {
+        model.path().to_path_buf()
+    };
+    let mut read = hf::read(&path, &Limits::default()).unwrap();
+    "models/model".clone_into(&mut read.analysis.model.model_path);
+    (read.analysis, read.modules)
 }
 
 fn may<T: DeserializeOwned>(folder: &Path, file: &str) -> Option<T> {

@@ -1,0 +1,95 @@
+//! What the rules have chosen for a Torch plan so far.
+
+use crate::{
+    catalogue::{
+        devices::Device, engines::Engine, families::Family, globs::Glob, schemes::Scheme,
+        torch_algorithms::TorchAlgorithm,
+    },
+    facts::torch::LinearModule,
+    rules::torch::lookup,
+};
+
+/// What is chosen, in the order in which rules settle it.
+#[derive(Debug, Default)]
+pub struct TorchChoice {
+    /// Quark's template for the model.
+    pub family: Option<&'static Family>,
+    /// Devices that will run the result.
+    pub devices: Vec<Target>,
+    /// Whether a CPU will run it.
+    pub on_cpu: bool,
+    /// The engine that will serve it.
+    pub engine: Option<&'static Engine>,
+    /// Whether only file-to-file quantization reads the source.
+    pub file_to_file_only: bool,
+    /// Whether file-to-file quantization of the source needs exactly one GPU.
+    pub source_needs_one_gpu: bool,
+    /// Patterns of modules left in float.
+    pub excludes: Vec<String>,
+    /// For each linear module whether one of them matches; empty when no modules are known.
+    pub excluded: Vec<bool>,
+    /// Scheme of everything else.
+    pub scheme: Option<&'static Scheme>,
+    /// Schemes of single layers.
+    pub overrides: Vec<(String, &'static Scheme)>,
+    /// How the model is held.
+    pub strategy: String,
+    /// Algorithms in the order in which they run.
+    pub algorithms: Vec<&'static TorchAlgorithm>,
+    /// Whether the KV cache is quantized.
+    pub kv_cache: bool,
+    /// What is written.
+    pub export: String,
+    /// Why quark-cli cannot carry the plan out.
+    pub needs_script: Vec<String>,
+}
+
+/// A device that will run the result.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its generation.
+    pub device: &'static Device,
+    /// As it was named.
+    pub name: String,
+    /// Bytes of its memory.
+    pub memory: Option<u64>,
+    /// How many there are, where that is known.
+    pub count: Option<u64>,
+}
+
+impl TorchChoice {
+    /// Whether an algorithm will run.
+    pub fn runs(&self, algorithm: &str) -> bool {
+        self.algorithms.iter().any(|known| known.id == *algorithm)
+    }
+
+    /// Whether a linear module stays in float.
+    pub fn is_excluded(&self, at: usize) -> bool {
+        self.excluded.get(at).copied().unwrap_or(false)
+    }
+
+    /// Which scheme each module gets when `global` is the one of everything else.
+    pub fn schemes<'c>(
+        &'c self,
+        global: &'c Scheme,
+    ) -> impl Fn(usize, &LinearModule) -> Option<&'c Scheme> + 'c {
+        let globs: Vec<(Glob, &Scheme)> =
+            self.overrides.iter().map(|(pattern, scheme)| (Glob::new(pattern), *scheme)).collect();
+        let whole = self.takes_experts_apart();
+        move |at, module| {
+            if self.is_excluded(at) || (module.stacked > 1 && !whole) {
+                return None;
+            }
+            let own = globs.iter().find(|(glob, _)| lookup::takes(glob, module));
+            Some(own.map_or(global, |(_, scheme)| *scheme))
+        }
+    }
+
+    /// Whether Quark makes linear layers of stacked experts, so that they can be quantized.
+    pub fn takes_experts_apart(&self) -> bool {
+        self.family.is_some_and(|family| {
+            !family.replaced_modules.is_empty()
+                || (self.strategy == "file_to_file" && family.splits_fused_experts)
+        })
+    }
+}

@@ -1,0 +1,357 @@
+//! # What it does
+//!
+//! Chooses the scheme: the one you ask for when nothing forbids it, else the best of the guide for wish, devices,
+//! engine, shapes and memory. Native, emulated and impossible are three different answers.
+//!
+//! # Why
+//!
+//! Every scheme of a release quantizes, but some cannot be exported, some come out broken, and most run natively
+//! on few devices. Quark's own advice is dubious in places: MI300X has no FP4 units for `amdfp4`, Hopper none for
+//! `nvfp4`.
+//!
+//! # Example
+//!
+//! The goal is "AMD MI300X", which has FP8 and no FP4, so `fp8`; `amdfp4` is shown beside it with the reason
+//! against it.
+//!
+//! # Sources
+//!
+//! - 0.13, `quark/_bundled_skills/_legacy_impl/l1-atomic/torch/quark-torch-quant-plan/SKILL.md`, "Decision Guide"
+//! - 0.13, `quark/torch/quantization/config/template.py`; all 28 schemes run on a tiny llama (measured)
+//! - vllm 026b62f4, `docs/features/quantization/quark.md`; prbasyal-amd/ROCm 245d7cee
+//! - vllm-project/vllm#4327, #22422, #46676, #51645; sgl-project/sglang#17190; noonghunna/club-3090#670
+
+use serde_json::{Value, json};
+
+use crate::{
+    catalogue::{
+        devices::Device,
+        schemes::{Fit, Scheme},
+    },
+    estimate,
+    plan::{Alternative, Choice},
+    rules::{
+        Context, Stage,
+        sheet::{Asked, Check, Fallback, Sheet, list, lower},
+        torch::{
+            device_strategy,
+            fitness::verdict,
+            groups::{self, Dim},
+            guide::{self, Abilities},
+            wishes::{self, Wish, Wishes},
+        },
+    },
+    vocab::{Origin, Severity},
+};
+
+/// The reason code.
+pub const ID: &str = "global-scheme";
+/// When it runs.
+pub const STAGE: Stage = Stage::Choose;
+
+const ROW: &str = "global_scheme";
+const NEAR: &str = "of the same kind its groups are the largest that divide";
+
+/// Chooses the scheme.
+pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
+    let wishes = wishes::read(ctx);
+    let dims = groups::dims(ctx, sheet, |_, _| true);
+    let ranked = ranked(ctx, sheet, &wishes, &dims);
+    let schemes = ctx.catalogue.schemes();
+    let requested = ctx
+        .requested(ROW)
+        .and_then(Value::as_str)
+        .or_else(|| ctx.answer("scheme"))
+        .and_then(|name| schemes.find(name));
+    let in_goal = match wishes.schemes[..] {
+        [one] if sheet.has(ctx, one) => Some(one),
+        _ => None,
+    };
+    let asked = requested
+        .map(|scheme| (scheme, "you asked for it"))
+        .or_else(|| in_goal.map(|scheme| (scheme, "the goal names it and no other scheme")));
+    let best = ranked.first().copied();
+    match asked {
+        Some((scheme, said)) => {
+            let check = verdict(ctx, sheet, scheme, &dims);
+            let near = nearest(ctx, sheet, scheme, &dims).map(|other| (other, NEAR));
+            let first = ranked.iter().copied().find(|(other, _)| other.id != scheme.id);
+            let fallback = match near.or(first) {
+                Some((other, why)) => Fallback::Value(
+                    json!(other.id),
+                    Origin::Rule,
+                    format!("{}, so `{}`", because(sheet, &wishes, why), other.id),
+                ),
+                None => Fallback::Open("no scheme is known that fits instead".to_owned()),
+            };
+            let nothing_else = matches!(fallback, Fallback::Open(_));
+            let value = json!(scheme.id);
+            let asked = Asked { value: &value, origin: Origin::User, said: said.to_owned() };
+            let stands = sheet.by(ID).settle(ctx, ROW, &asked, check, fallback);
+            sheet.torch.scheme =
+                stands.as_ref().and_then(Value::as_str).and_then(|id| schemes.get(id));
+            if nothing_else && sheet.torch.scheme.is_none() {
+                ask(ctx, sheet, &dims);
+            }
+        }
+        None => match best {
+            Some((scheme, why)) => {
+                let origin = if wishes.wish.is_some() {
+                    Origin::User
+                } else if sheet.torch.devices.is_empty() && !sheet.torch.on_cpu {
+                    Origin::Default
+                } else {
+                    Origin::Rule
+                };
+                let reason = format!("{}, so `{}`", because(sheet, &wishes, why), scheme.id);
+                sheet.by(ID).decide(ROW, json!(scheme.id), origin, reason).alternatives =
+                    others(&ranked, scheme);
+                sheet.torch.scheme = Some(scheme);
+                // What was said against it is kept, now that it is what stands.
+                if let Check::Risky(severity, why) = verdict(ctx, sheet, scheme, &dims) {
+                    sheet.by(ID).risk(severity, format!("`{ROW}` is `{}`: {why}", scheme.id), None);
+                }
+            }
+            None => {
+                sheet
+                    .by(ID)
+                    .leave_open(ROW, "no scheme of the release fits devices, engine and shapes");
+                ask(ctx, sheet, &dims);
+            }
+        },
+    }
+    if asked.is_none() && wishes.wish.is_none() {
+        dubious(ctx, sheet);
+    }
+    remarks(ctx, sheet);
+}
+
+/// Of the same kind the scheme with the largest groups that divide, where those that were asked for do not.
+fn nearest(
+    ctx: &Context<'_>,
+    sheet: &Sheet,
+    asked: &Scheme,
+    dims: &[Dim],
+) -> Option<&'static Scheme> {
+    let group = asked.group_size()?;
+    groups::uneven(ctx, sheet, asked, dims)?;
+    let fits = |scheme: &&'static Scheme| {
+        let check = verdict(ctx, sheet, scheme, dims);
+        scheme.family == asked.family
+            && scheme.group_size().is_some_and(|own| own < group)
+            && sheet.has(ctx, *scheme)
+            && matches!(check, Check::Fine | Check::Risky(Severity::Low, _))
+    };
+    ctx.catalogue.schemes().all().iter().filter(fits).max_by_key(|scheme| scheme.group_size())
+}
+
+/// What the choice follows from.
+fn because(sheet: &Sheet, wishes: &Wishes, why: &str) -> String {
+    let mut facts: Vec<String> = Vec::new();
+    if let Some(wish) = wishes.wish {
+        facts.push(format!("the goal asks for {}", wish.words()));
+    }
+    if sheet.torch.on_cpu && wishes.wish != Some(Wish::Cpu) {
+        facts.push("a CPU runs it".to_owned());
+    }
+    if !sheet.torch.devices.is_empty() {
+        let names = list(sheet.torch.devices.iter().map(|target| target.name.as_str()), 3);
+        facts.push(format!("{names} runs it"));
+    }
+    if let Some(engine) = sheet.torch.engine {
+        facts.push(format!("`{}` serves it", engine.id));
+    }
+    if facts.is_empty() {
+        facts.push("neither goal nor device is known".to_owned());
+    }
+    format!("{}, and {why}", facts.join(", "))
+}
+
+/// What all devices compute with.
+fn abilities(ctx: &Context<'_>, sheet: &Sheet) -> Abilities {
+    let devices: Vec<&Device> = sheet.torch.devices.iter().map(|target| target.device).collect();
+    let all = |scheme: &str| {
+        ctx.catalogue
+            .schemes()
+            .get(scheme)
+            .is_some_and(|scheme| devices.iter().all(|device| scheme.on(device) == Fit::Native))
+    };
+    if devices.is_empty() {
+        return if sheet.torch.on_cpu { Abilities::Without } else { Abilities::Unknown };
+    }
+    if all("mxfp4") {
+        Abilities::Fp4
+    } else if all("nvfp4") {
+        Abilities::Nvfp4
+    } else if all("fp8") {
+        Abilities::Fp8
+    } else {
+        Abilities::Without
+    }
+}
+
+/// The schemes of the guide that nothing speaks against, best first: those that fit the memory before others.
+fn ranked(
+    ctx: &Context<'_>,
+    sheet: &Sheet,
+    wishes: &Wishes,
+    dims: &[Dim],
+) -> Vec<(&'static Scheme, &'static str)> {
+    let wish = wishes.wish.or_else(|| sheet.torch.on_cpu.then_some(Wish::Cpu));
+    let named: Vec<(&'static Scheme, &'static str)> =
+        wishes.schemes.iter().map(|scheme| (*scheme, "the goal names it")).collect();
+    let guide = guide::schemes(wish, abilities(ctx, sheet));
+    let guide =
+        guide.into_iter().filter_map(|(id, why)| Some((ctx.catalogue.schemes().get(id)?, why)));
+    // A plain plan that nothing fits still has something to offer.
+    let rest = guide::schemes(None, abilities(ctx, sheet))
+        .into_iter()
+        .filter_map(|(id, why)| Some((ctx.catalogue.schemes().get(id)?, why)));
+    let mut found: Vec<(&Scheme, &str)> = Vec::new();
+    for one in named.into_iter().chain(guide).chain(rest) {
+        if !found.iter().any(|(scheme, _)| scheme.id == one.0.id) && sheet.has(ctx, one.0) {
+            found.push(one);
+        }
+    }
+    let by_file = device_strategy::needs_files(ctx, sheet);
+    let rank = |scheme: &Scheme| {
+        let verdict = match verdict(ctx, sheet, scheme, dims) {
+            Check::Fine | Check::Risky(Severity::Low, _) => 0,
+            Check::Risky(..) => 1,
+            Check::Unwise(_) | Check::Impossible(_) => 2,
+        };
+        let too_big = fits(ctx, sheet, scheme) == Some(false);
+        (verdict, too_big, by_file && !device_strategy::whole_in_files(scheme))
+    };
+    let mut ranks: Vec<_> = found.into_iter().map(|one| (rank(one.0), one)).collect();
+    ranks.retain(|((verdict, ..), _)| *verdict < 2);
+    ranks.sort_by_key(|(rank, _)| *rank);
+    ranks.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Whether the weights fit the devices with a fifth left; `None` when either is not known.
+fn fits(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme) -> Option<bool> {
+    let modules = ctx.modules?;
+    let after = estimate::torch::sizes(modules, sheet.torch.schemes(scheme)).after;
+    let ranks = ctx.intent.tensor_parallel.unwrap_or(1).max(1);
+    let memory = sheet.torch.devices.iter().filter_map(|target| target.memory).min()?;
+    Some(after <= memory.saturating_mul(ranks) / 5 * 4)
+}
+
+/// The two next best, with when they would be taken.
+fn others(ranked: &[(&'static Scheme, &'static str)], best: &Scheme) -> Vec<Alternative> {
+    ranked
+        .iter()
+        .filter(|(scheme, _)| scheme.id != best.id)
+        .take(2)
+        .map(|(scheme, _)| Alternative {
+            value: json!(scheme.id),
+            why_not: format!(
+                "`{}` comes first; this one is for: {}",
+                best.id,
+                lower(&scheme.use_when)
+            ),
+        })
+        .collect()
+}
+
+fn ask(ctx: &Context<'_>, sheet: &mut Sheet, dims: &[Dim]) {
+    let release = sheet.release.id.clone();
+    let choices: Vec<Choice> = ctx
+        .catalogue
+        .schemes()
+        .all()
+        .iter()
+        .filter(|scheme| ctx.catalogue.in_release(*scheme, &release))
+        .filter(|scheme| {
+            matches!(verdict(ctx, sheet, scheme, dims), Check::Fine | Check::Risky(..))
+        })
+        .map(|scheme| Choice { value: scheme.id.to_string(), meaning: scheme.summary.clone() })
+        .collect();
+    sheet.by(ID).ask(
+        "scheme",
+        "No scheme that is recommended fits devices, engine and shapes. Which one shall it be? Or change them",
+        choices,
+    );
+}
+
+/// Advice of Quark's own skill that its hardware does not bear out.
+fn dubious(ctx: &Context<'_>, sheet: &mut Sheet) {
+    for (id, device) in [("amdfp4", "gfx942"), ("nvfp4", "sm_90")] {
+        let here = sheet.torch.devices.iter().any(|target| target.device.id == *device);
+        let chosen = sheet.torch.scheme.is_some_and(|scheme| scheme.id == *id);
+        let Some(scheme) = ctx.catalogue.schemes().get(id).filter(|_| here && !chosen) else {
+            continue;
+        };
+        if !sheet.has(ctx, scheme) {
+            continue;
+        }
+        if let Some(decision) = sheet.decision_mut(ROW)
+            && !decision.alternatives.iter().any(|other| other.value == json!(id))
+        {
+            let note = scheme.notes.first().map(String::as_str).unwrap_or_default();
+            decision.alternatives.push(Alternative {
+                value: json!(id),
+                why_not: format!("{note}; it runs emulated there"),
+            });
+        }
+    }
+}
+
+/// What to know of the scheme that stands.
+fn remarks(ctx: &Context<'_>, sheet: &mut Sheet) {
+    let Some(scheme) = sheet.torch.scheme else { return };
+    let facts = ctx.torch();
+    let moe = ctx.analysis.model.is_moe == Some(true);
+    let vllm = sheet.torch.engine.is_some_and(|engine| engine.id == *"vllm");
+    let small = facts.parameters.is_some_and(|parameters| parameters < 15_000_000_000);
+    let known = !sheet.torch.devices.is_empty() || sheet.torch.on_cpu;
+    let four_bit_activations =
+        scheme.activation.as_ref().is_some_and(|a| ["int4", "fp4"].contains(&a.dtype.as_str()));
+    let multi = ctx.intent.tensor_parallel.is_some_and(|ranks| ranks > 1);
+    let text_only = facts.architectures.first().is_some_and(|name| name == "Llama4ForCausalLM");
+    let mut pen = sheet.by(ID);
+    if four_bit_activations {
+        let severity = if small { Severity::Medium } else { Severity::Low };
+        pen.risk(
+            severity,
+            format!(
+                "`{}` has four-bit activations, which cost accuracy, small models most",
+                scheme.id
+            ),
+            Some("evaluate with `full` and compare with `fp8` or `mxfp4_fp8`".to_owned()),
+        );
+    }
+    if moe && vllm && scheme.id == *"int8" {
+        pen.risk(
+            Severity::Medium,
+            "mixtures of experts in INT8 were an unsupported scheme in vLLM before vllm-project/vllm#36320 (March 2026)",
+            Some("use a newer vLLM, or `fp8` or `ptpc_fp8`".to_owned()),
+        );
+    }
+    if vllm && text_only {
+        pen.risk(
+            Severity::Medium,
+            "vLLM had no class for `Llama4ForCausalLM`, the text model alone (vllm-project/vllm#16798)",
+            Some("quantize the whole model (`Llama4ForConditionalGeneration`)".to_owned()),
+        );
+    }
+    if multi && scheme.group_size().is_some() && vllm {
+        pen.risk(
+            Severity::Low,
+            "the scales of groups are split over tensor-parallel ranks, which vLLM got wrong once (vllm-project/vllm#41511)",
+            Some("try the result on all ranks before it is used".to_owned()),
+        );
+    }
+    if !known && !scheme.needs.is_empty() {
+        pen.risk(
+            Severity::Low,
+            format!(
+                "`{}` needs units for {}, and nothing says which devices will run it",
+                scheme.id,
+                list(scheme.needs.iter().flat_map(|need| &need.any_of), 4)
+            ),
+            Some("name the devices in `hardware`".to_owned()),
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Look-ups of linear modules: which a pattern means, what they are called, which an engine fuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    catalogue::{engines::Engine, globs::Glob},
+    facts::torch::{LinearModule, Modules},
+};
+
+/// Whether a pattern means a module: by its name in the checkpoint or, for stacked experts, by the name of
+/// one of the layers that Quark makes of them.
+pub fn takes(glob: &Glob, module: &LinearModule) -> bool {
+    if glob.matches(&module.name) {
+        return true;
+    }
+    module.stacked > 1 && apart(&module.name).iter().any(|name| glob.matches(name))
+}
+
+/// Names of the first expert's layers behind a stacked tensor.
+fn apart(name: &str) -> Vec<String> {
+    let Some((block, last)) = name.rsplit_once('.') else { return Vec::new() };
+    let parts: &[&str] = match last {
+        "gate_up_proj" => &["gate_proj", "up_proj"],
+        "experts" => &["gate_proj", "up_proj", "down_proj"],
+        other => &[other],
+    };
+    let block = if last == "experts" { name } else { block };
+    parts.iter().map(|part| format!("{block}.0.{part}")).collect()
+}
+
+/// The modules that a pattern means.
+pub fn matching<'m>(modules: &'m Modules, pattern: &str) -> impl Iterator<Item = &'m LinearModule> {
+    let glob = Glob::new(pattern);
+    modules.linears.iter().filter(move |module| takes(&glob, module))
+}
+
+/// For each module whether one of the patterns means it.
+pub fn any_of(modules: &Modules, patterns: &[String]) -> Vec<bool> {
+    let globs: Vec<Glob> = patterns.iter().map(|pattern| Glob::new(pattern)).collect();
+    modules.linears.iter().map(|module| globs.iter().any(|glob| takes(glob, module))).collect()
+}
+
+/// The last two parts of the names of modules, numbers left out, each once.
+pub fn kinds(modules: &Modules) -> BTreeSet<String> {
+    modules.linears.iter().map(|module| kind(&module.name)).collect()
+}
+
+/// The last two parts of a name, numbers left out.
+pub fn kind(name: &str) -> String {
+    let parts: Vec<&str> =
+        name.split('.').filter(|part| !part.bytes().all(|byte| byte.is_ascii_digit())).collect();
+    parts[parts.len().saturating_sub(2)..].join(".")
+}
+
+/// The last part of a name.
+pub fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// Groups of layers that an engine fuses and whose members `fate` tells apart, as `block.layer`; each kind
+/// of block once.
+pub fn torn<'f, F: PartialEq>(
+    modules: &Modules,
+    engine: &Engine,
+    fate: impl Fn(usize, &LinearModule) -> F + 'f,
+) -> Vec<String> {
+    let mut groups: BTreeMap<(&str, &str), (F, bool)> = BTreeMap::new();
+    for (at, module) in modules.linears.iter().enumerate() {
+        let Some((block, layer)) = module.name.rsplit_once('.') else { continue };
+        let fused = engine.fused.iter().find(|fused| fused.layers.iter().any(|own| own == layer));
+        let Some(fused) = fused else { continue };
+        let own = fate(at, module);
+        match groups.entry((block, fused.into.as_str())) {
+            std::collections::btree_map::Entry::Vacant(empty) => {
+                empty.insert((own, false));
+            }
+            std::collections::btree_map::Entry::Occupied(mut known) => {
+                if known.get().0 != own {
+                    known.get_mut().1 = true;
+                }
+            }
+        }
+    }
+    let torn: BTreeSet<String> = groups
+        .into_iter()
+        .filter(|(_, (_, torn))| *torn)
+        .map(|((block, into), _)| format!("{}.{into}", last(block)))
+        .collect();
+    torn.into_iter().collect()
+}

@@ -146,7 +146,7 @@ pub fn value_from_text(row: &str, text: &str) -> Value {
 
 /// Whether a name means a row of the table.
 pub fn is_row(name: &str) -> bool {
-    rows::find(name).is_some()
+    rows::find_any(name).is_some()
 }
 
 /// The answer of `propose_plan` and `revise_plan`.

@@ -13,10 +13,10 @@ use clap::CommandFactory;
 
 use crate::{
     cli::{
-        arguments::{Analyze, Cli, Command, Explain, Place},
+        arguments::{Analyze, Cli, Command, Explain, Place, Probe},
         output::{Printer, fail},
     },
-    planner::{Options, Planner, analyze, error::Error, explain, write},
+    planner::{Options, Planner, analyze, error::Error, explain, probe, write},
     render::terminal,
 };
 
@@ -32,6 +32,7 @@ pub fn run(command: Command) -> ExitCode {
     let code = match command {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Analyze(arguments) => analyzed(&arguments),
+        Command::Probe(arguments) => probed(&arguments),
         Command::Confirm { session, output, overwrite, place } => {
             with_planner(&place, false, |planner| {
                 let id = planner.session_id(&session)?;
@@ -86,6 +87,23 @@ fn analyzed(arguments: &Analyze) -> u8 {
             if let Some(path) = &reply.written_to {
                 println!("\nwritten to {path}");
             }
+        }
+        Ok(DONE)
+    })
+}
+
+fn probed(arguments: &Probe) -> u8 {
+    with_planner(&arguments.place, arguments.json, |planner| {
+        let reply = planner.probe(&probe::Arguments {
+            python: arguments.python.clone(),
+            output_path: arguments.output.clone(),
+            overwrite: arguments.overwrite,
+            root: arguments.root.clone(),
+        })?;
+        if arguments.json {
+            Printer::json(&reply.env_context);
+        } else {
+            output::machine(&reply);
         }
         Ok(DONE)
     })

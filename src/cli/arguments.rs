@@ -30,6 +30,8 @@ pub enum Command {
     Plan(Box<Plan>),
     /// Show the facts of a model, read without its weights
     Analyze(Analyze),
+    /// Show the facts of this machine, and what of it does not go with amd-quark
+    Probe(Probe),
     /// Confirm the plan of a session here, where its host cannot ask
     Confirm {
         /// The session, or enough of its beginning
@@ -85,7 +87,7 @@ pub struct Place {
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct Plan {
-    /// The model (`.onnx`), or its `model_analysis.json`
+    /// The model (`.onnx`, or a Hugging Face folder), or its `model_analysis.json`
     pub path: PathBuf,
     /// Where it will run: cpu, cuda, rocm, npu_cnn or npu_transformer
     #[arg(long, short)]
@@ -146,12 +148,35 @@ pub struct Plan {
 /// Arguments of `analyze`.
 #[derive(Debug, Args)]
 pub struct Analyze {
-    /// An `.onnx` file, or a folder that holds one
+    /// An `.onnx` file, a folder that holds one, or a Hugging Face folder or `config.json`
     pub path: PathBuf,
     /// Print `model_analysis.json`
     #[arg(long)]
     pub json: bool,
     /// Where to write `model_analysis.json`
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Where things are kept and may be written
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+pub struct Probe {
+    /// The Python interpreter that runs Quark [default: that of the active environment, else of PATH]
+    #[arg(long, value_name = "FILE")]
+    pub python: Option<PathBuf>,
+    /// A folder that stands for `/`, for example a mounted image
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Print `env_context.json`
+    #[arg(long)]
+    pub json: bool,
+    /// Where to write `env_context.json`
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Replace the file if it exists

@@ -8,7 +8,7 @@ use crate::{
     cli::{DONE, REFUSED, USAGE},
     facts::{Dim, ModelAnalysis, TensorFacts},
     plan::Handoff,
-    planner::{Planner, error::Error, write},
+    planner::{Planner, error::Error, probe, write},
     render::{bytes, clean, terminal},
 };
 
@@ -126,6 +126,34 @@ pub fn analysis(analysis: &ModelAnalysis) {
             facts.has_qdq_already == Some(true) || facts.has_quark_custom_ops == Some(true);
         line("Already quantized", if quantized { "yes" } else { "no" }.to_owned());
     }
+    if let Some(facts) = &analysis.model.torch_specific {
+        let number = |value: Option<u64>| value.map_or("unknown".to_owned(), |n| n.to_string());
+        line("Family", analysis.model.model_type.clone());
+        line("Architectures", facts.architectures.join(", "));
+        line(
+            "Layers, hidden size",
+            format!(
+                "{}; {}",
+                number(analysis.model.num_hidden_layers),
+                number(analysis.model.hidden_size)
+            ),
+        );
+        line(
+            "Heads, KV heads",
+            format!("{}; {}", number(facts.num_attention_heads), number(facts.num_key_value_heads)),
+        );
+        if let Some(experts) = &facts.experts {
+            line(
+                "Experts",
+                format!("{} of {} a token", number(experts.per_token), number(experts.routed)),
+            );
+        }
+        line("Linear layers", number(targets.linear_layer_count));
+        if let Some(size) = analysis.model.estimated_size_gb {
+            line("Size", format!("{size:.1} GB"));
+        }
+        line("Type", facts.dtype.clone().unwrap_or_else(|| "unknown".to_owned()));
+    }
     if let Some(onnx) = &targets.onnx_specific {
         let ops: Vec<String> = onnx
             .quantizable_op_counts
@@ -147,6 +175,46 @@ pub fn analysis(analysis: &ModelAnalysis) {
     for risk in &analysis.risks {
         let hint = risk.recovery_hint.as_deref().map(|h| format!("; {h}")).unwrap_or_default();
         println!("{}: {}{}", risk.severity.as_str(), clean(&risk.message), clean(&hint));
+    }
+}
+
+/// Prints the facts of a machine.
+pub fn machine(reply: &probe::Reply) {
+    let (environment, hardware) = (&reply.env_context.environment, &reply.env_context.hardware);
+    let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let mut lines: Vec<[String; 2]> = Vec::new();
+    let mut line = |what: &str, text: String| lines.push([what.to_owned(), text]);
+    line("System", known(&environment.os));
+    line("Python", known(&environment.python));
+    line("Accelerator", known(&hardware.accelerator));
+    if let Some(cpu) = &hardware.cpu {
+        line("CPU", known(&cpu.model));
+    }
+    for gpu in &hardware.gpus {
+        line("GPU", format!("{} ({})", known(&gpu.name), known(&gpu.arch)));
+    }
+    if let Some(npu) = &hardware.npu {
+        line("NPU", format!("{} ({})", known(&npu.name), known(&npu.generation)));
+    }
+    for (name, package) in &environment.packages {
+        line(name, known(&package.version));
+    }
+    print!("{}", terminal::table(&["", "this machine"], lines.into_iter(), width()));
+    for mismatch in &reply.mismatches {
+        println!(
+            "{}: {} is there, amd-quark {} needs {}; `{}` repairs it",
+            mismatch.package,
+            mismatch.found.as_deref().unwrap_or("none"),
+            mismatch.release,
+            mismatch.needed,
+            mismatch.skill
+        );
+    }
+    for note in &reply.notes {
+        println!("note: {}", clean(&note.message));
+    }
+    if let Some(path) = &reply.written_to {
+        println!("\nwritten to {path}");
     }
 }
 

@@ -18,7 +18,9 @@ use crate::{
         pace::watched,
         schema::{of_arguments, of_reply},
     },
-    planner::{Planner, analyze, confirm, error::Error, explain, propose, route, show, write},
+    planner::{
+        Planner, analyze, confirm, error::Error, explain, probe, propose, route, show, write,
+    },
     vocab::{SessionId, near_names},
 };
 
@@ -65,13 +67,14 @@ enum Run {
 }
 
 /// Every tool, in the order in which a plan needs them.
-pub(super) const TOOLS: [Definition; 8] = [
+pub(super) const TOOLS: [Definition; 9] = [
     Definition {
         name: "analyze_model",
         title: "Analyze a model",
-        description: "Reads the facts of an ONNX model (.onnx file, or a folder that holds one) without \
-            loading a weight: opsets, inputs and outputs, op histogram, architecture guess, whether it is \
-            quantized already, external data, risks. Use it to look at a model, or with `output_path` to \
+        description: "Reads the facts of a model without loading a weight. Of an ONNX model (.onnx file, or \
+            a folder that holds one): opsets, inputs and outputs, op histogram, architecture guess, \
+            external data. Of a Hugging Face folder or config.json: family, layers, sizes, experts, real \
+            module names. Of both: whether it is quantized already, and risks. Use it to look at a model, or with `output_path` to \
             write model_analysis.json for other Quark skills. To plan, call `propose_plan` with \
             `model_path`: it analyzes by itself.",
         effect: Effect::File,
@@ -79,6 +82,20 @@ pub(super) const TOOLS: [Definition; 8] = [
         arguments: of_arguments::<analyze::Arguments>,
         reply: of_reply::<analyze::Reply>,
         run: Run::Planner(|planner, given, tool| tool.plain(planner, given, Planner::analyze)),
+    },
+    Definition {
+        name: "probe_environment",
+        title: "Probe this machine",
+        description: "Reads the facts of this machine from its files, without starting anything: operating \
+            system, CPU, AMD and NVIDIA GPUs, Ryzen AI NPU, ROCm and CUDA, Python and the installed \
+            amd-quark, onnx, onnxruntime, torch and transformers, and which of them do not go together. \
+            Use it when a plan depends on the machine; hand `env_context` to `propose_plan` as \
+            `environment`, or write it with `output_path`.",
+        effect: Effect::File,
+        icon: "M4 5h16v11H4zM9 20h6M12 16v4M8 9h3v3H8z",
+        arguments: of_arguments::<probe::Arguments>,
+        reply: of_reply::<probe::Reply>,
+        run: Run::Planner(|planner, given, tool| tool.plain(planner, given, Planner::probe)),
     },
     Definition {
         name: "propose_plan",

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use crate::mcp::{STATELESS, VERSIONS, World, client::Person};
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 9] = [
     "analyze_model",
+    "probe_environment",
     "propose_plan",
     "revise_plan",
     "render_decision_table",

@@ -15,6 +15,7 @@ fn every_result_matches_its_schema_and_comes_as_text_too() {
         let table = shown(&mut client);
         let session = json!({ "session_id": table.session });
         let calls: Vec<(&str, Value)> = vec![
+            ("probe_environment", json!({})),
             (
                 "analyze_model",
                 json!({ "path": "model.onnx", "output_path": "model_analysis.json" }),

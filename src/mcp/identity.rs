@@ -10,8 +10,8 @@ use crate::{
 /// Hosts hide tools behind a search and show the first sentence there, so it carries the words people use.
 const INSTRUCTIONS: &str = "\
 Makes a confirmed quantization plan (quant_plan.json) for AMD Quark: post-training quantization of ONNX \
-models to INT8, XINT8, A8W8, A16W8 or BF16 for CPU, GPU and the Ryzen AI NPU. It plans only: it never \
-quantizes, exports or runs anything.
+models to INT8, XINT8, A8W8, A16W8 or BF16 for CPU, GPU and the Ryzen AI NPU, and of Hugging Face LLMs to \
+FP8, MXFP4, INT4 or INT8. It plans only: it never quantizes, exports or runs anything.
 
 Order of calls: `propose_plan` with the path of the model (or `analyze_model` first, to look at its facts) \
 gives a session and a draft, or a handoff to another skill. When the draft has questions, ask the user and \

@@ -43,7 +43,23 @@ const SESSION: Argument = Argument {
     source: Source::Sessions,
 };
 
-const PROMPTS: [Definition; 3] = [
+const GOAL: Argument = Argument {
+    name: "goal",
+    title: "Goal",
+    description: "What matters, in your own words: size, speed, accuracy",
+    otherwise: Some("not said"),
+    source: Source::None,
+};
+
+const OUTPUT: Argument = Argument {
+    name: "output",
+    title: "Output",
+    description: "Where to write the plan",
+    otherwise: Some("quant_plan.json beside the model"),
+    source: Source::None,
+};
+
+const PROMPTS: [Definition; 4] = [
     Definition {
         name: "plan-onnx-ptq",
         title: "Plan the quantization of an ONNX model",
@@ -63,22 +79,41 @@ const PROMPTS: [Definition; 3] = [
                 otherwise: Some("not said yet; ask me, do not assume one"),
                 source: Source::Targets,
             },
+            GOAL,
+            OUTPUT,
+        ],
+        text: include_str!("../../prompts/plan-onnx-ptq.md"),
+    },
+    Definition {
+        name: "plan-torch-ptq",
+        title: "Plan the quantization of a Hugging Face model",
+        description: "From a model folder to a confirmed quant_plan.json, with the user asked where it matters.",
+        arguments: &[
             Argument {
-                name: "goal",
-                title: "Goal",
-                description: "What matters, in your own words: size, speed, accuracy",
+                name: "model",
+                title: "Model",
+                description: "Path of the folder with config.json and the safetensors files",
+                otherwise: None,
+                source: Source::None,
+            },
+            Argument {
+                name: "hardware",
+                title: "Devices",
+                description: "What it will run on, for example MI300X",
                 otherwise: Some("not said"),
                 source: Source::None,
             },
             Argument {
-                name: "output",
-                title: "Output",
-                description: "Where to write the plan",
-                otherwise: Some("quant_plan.json beside the model"),
+                name: "engine",
+                title: "Serving engine",
+                description: "What will serve it, for example vllm",
+                otherwise: Some("not said"),
                 source: Source::None,
             },
+            GOAL,
+            OUTPUT,
         ],
-        text: include_str!("../../prompts/plan-onnx-ptq.md"),
+        text: include_str!("../../prompts/plan-torch-ptq.md"),
     },
     Definition {
         name: "review-plan",

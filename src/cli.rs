@@ -16,7 +16,7 @@ use crate::{
         arguments::{Analyze, Cli, Command, Explain, Place},
         output::{Printer, fail},
     },
-    planner::{Options, Planner, analyze, error::Error, explain},
+    planner::{Options, Planner, analyze, error::Error, explain, write},
     render::terminal,
 };
 
@@ -32,8 +32,17 @@ pub fn run(command: Command) -> ExitCode {
     let code = match command {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Analyze(arguments) => analyzed(&arguments),
-        Command::Confirm { session, place } => {
-            with_planner(&place, false, |planner| ask::confirm(planner, &session))
+        Command::Confirm { session, output, overwrite, place } => {
+            with_planner(&place, false, |planner| {
+                let id = planner.session_id(&session)?;
+                match (ask::confirm(planner, &id)?, output) {
+                    (DONE, Some(output_path)) => output::write(
+                        planner,
+                        write::Arguments { session_id: id, output_path, overwrite },
+                    ),
+                    (code, _) => Ok(code),
+                }
+            })
         }
         Command::Sessions { json, place } => {
             with_planner(&place, json, |planner| sessions(planner, json))

@@ -34,6 +34,12 @@ pub enum Command {
     Confirm {
         /// The session, or enough of its beginning
         session: String,
+        /// Write the plan there once it is confirmed
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Replace the file if it exists
+        #[arg(long)]
+        overwrite: bool,
         /// Where things are kept and may be written
         #[command(flatten)]
         place: Place,

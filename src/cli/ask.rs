@@ -26,14 +26,13 @@ pub const CLIENT: &str = concat!("quantplan ", env!("CARGO_PKG_VERSION"), " term
 /// # Errors
 ///
 /// When there is no such session, or the answer is no yes.
-pub fn confirm(planner: &Planner, session: &str) -> Result<u8, Error> {
+pub fn confirm(planner: &Planner, id: &SessionId) -> Result<u8, Error> {
     if !is_interactive() {
         eprintln!("error[NO_TERMINAL]: `quantplan confirm` asks a person and needs a terminal");
         eprintln!("hint: run it yourself in a terminal window; scripts use `quantplan plan --yes`");
         return Ok(REFUSED);
     }
-    let id = planner.session_id(session)?;
-    let shown = planner.present(&id)?;
+    let shown = planner.present(id)?;
     show(&shown);
     let arguments = confirm::Arguments { session_id: id.clone(), digest: shown.digest() };
     let asked = match planner.ask(&arguments, Channel::Terminal)? {
@@ -49,11 +48,11 @@ pub fn confirm(planner: &Planner, session: &str) -> Result<u8, Error> {
     let reply = if typed.as_deref() == Some(word.as_str()) { Reply::Yes } else { Reply::Declined };
     if reply == Reply::Declined {
         // A wrong word is a no of this person, who has seen the table.
-        let _ = answer(planner, &id, &asked, Reply::Changes);
+        let _ = answer(planner, id, &asked, Reply::Changes);
         println!("Not confirmed. The session is kept: {id}");
         return Ok(REFUSED);
     }
-    let reply = answer(planner, &id, &asked, reply)?;
+    let reply = answer(planner, id, &asked, reply)?;
     println!("Confirmed. {}", reply.next);
     Ok(DONE)
 }

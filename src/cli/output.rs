@@ -5,10 +5,10 @@ use serde_json::json;
 
 use crate::{
     catalogue::Catalogue,
-    cli::{REFUSED, USAGE},
+    cli::{DONE, REFUSED, USAGE},
     facts::{Dim, ModelAnalysis, TensorFacts},
     plan::Handoff,
-    planner::error::Error,
+    planner::{Planner, error::Error, write},
     render::{bytes, clean, terminal},
 };
 
@@ -48,6 +48,21 @@ pub fn fail(error: &Error, json: bool) -> u8 {
         Error::Arguments { .. } => USAGE,
         _ => REFUSED,
     }
+}
+
+/// Writes a confirmed plan and says where it is; gives the exit code.
+///
+/// # Errors
+///
+/// When it is not confirmed, out of date, or the destination is not allowed or taken.
+pub fn write(planner: &Planner, arguments: write::Arguments) -> Result<u8, Error> {
+    let reply = planner.write(&arguments)?;
+    println!("\nWritten to {}", reply.path);
+    if let Some(analysis) = &reply.analysis_written_to {
+        println!("The analysis that it refers to is in {analysis}");
+    }
+    println!("Next: `{}` carries it out.", reply.handoff.skill);
+    Ok(DONE)
 }
 
 /// Prints where to go instead.

@@ -17,7 +17,7 @@ use crate::{
         confirm::Inquiry,
         error::Error,
         explain,
-        propose::{self, RevisionArguments, value_from_text},
+        propose::{self, RevisionArguments, is_row, value_from_text},
         write,
     },
     render::clean,
@@ -122,21 +122,18 @@ fn unattended(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8,
 }
 
 fn written(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error> {
-    let reply = planner.write(&write::Arguments {
+    let request = write::Arguments {
         session_id: id.clone(),
         output_path: arguments.output.clone(),
         overwrite: arguments.overwrite,
-    })?;
+    };
     if arguments.json {
-        Printer::json(&reply);
-    } else {
-        println!("\nWritten to {}", reply.path);
-        if let Some(analysis) = &reply.analysis_written_to {
-            println!("The analysis that it refers to is in {analysis}");
-        }
-        println!("Next: `{}` carries it out.", reply.handoff.skill);
+        Printer::json(&planner.write(&request)?);
+        return Ok(DONE);
     }
-    Ok(DONE)
+    output::write(planner, request).inspect_err(|_| {
+        println!("\nThe yes is kept: `quantplan confirm {id} --output FILE` writes the plan.");
+    })
 }
 
 const HELP: &str = "\
@@ -180,12 +177,13 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
                     return Ok(stopped(id));
                 };
                 match parse(&text, id) {
-                    // Any other words answer the question.
-                    Line::Unknown | Line::Yes => Line::revise(RevisionArguments {
+                    line @ (Line::Nothing | Line::Help | Line::Stop | Line::Explain(_)) => line,
+                    Line::Revise(revision) if changes_rows(&revision) => Line::Revise(revision),
+                    // Any other words answer the question, `images=1x3x640x640` too.
+                    _ => Line::revise(RevisionArguments {
                         answers: BTreeMap::from([(question.id.clone(), text)]),
                         ..RevisionArguments::of(id.clone())
                     }),
-                    line => line,
                 }
             }
             None => {
@@ -233,6 +231,12 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
             },
         }
     }
+}
+
+/// Whether what was typed is about the table and not an answer that looks like it.
+fn changes_rows(revision: &RevisionArguments) -> bool {
+    let named = revision.values.keys().any(|name| is_row(name.as_str()));
+    named || !revision.insist.is_empty() || !revision.withdraw.is_empty()
 }
 
 /// The person has the table on the screen and typed `yes`.

@@ -144,6 +144,11 @@ pub fn value_from_text(row: &str, text: &str) -> Value {
     }
 }
 
+/// Whether a name means a row of the table.
+pub fn is_row(name: &str) -> bool {
+    rows::find_any(name).is_some()
+}
+
 /// The answer of `propose_plan` and `revise_plan`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Reply {
@@ -277,12 +282,14 @@ impl Planner {
         let id = &arguments.session_id;
         let (session, log) = self.load(id)?;
         let mut reading = self.next_reading(&session)?;
-        reading.bundle.intent = reading.bundle.intent.after(&Changes {
+        let asked = Changes {
             values: arguments.values.clone(),
             answers: arguments.answers.clone(),
             insist: arguments.insist.clone(),
             withdraw: arguments.withdraw.clone(),
-        });
+        };
+        let asked = rules::request::resolved(&context(&reading), &asked).map_err(Error::Request)?;
+        reading.bundle.intent = reading.bundle.intent.after(&asked);
         let install = self.artefact::<InstallResult>(
             "onnx_install_result",
             arguments.onnx_install_result_path.as_deref(),
@@ -598,8 +605,12 @@ pub(super) fn bundle_of(session: &Session) -> Result<Bundle, Error> {
 }
 
 pub(super) fn reason(reading: &Reading) -> Result<Outcome, Error> {
+    rules::plan(&context(reading)).map_err(Error::Request)
+}
+
+fn context(reading: &Reading) -> Context<'_> {
     let bundle = &reading.bundle;
-    rules::plan(&Context {
+    Context {
         analysis: &bundle.analysis,
         graph: reading.graph.as_ref(),
         modules: reading.modules.as_ref(),
@@ -608,8 +619,7 @@ pub(super) fn reason(reading: &Reading) -> Result<Outcome, Error> {
         session_context: bundle.session_context.as_ref(),
         intent: &bundle.intent,
         catalogue: Catalogue,
-    })
-    .map_err(Error::Request)
+    }
 }
 
 fn basis(reading: &Reading, draft: Draft) -> Basis {

@@ -53,7 +53,7 @@ def main():
             applied = subprocess.run(
                 [sys.executable, str(HERE / "apply_onnx_plan.py"), str(plan), str(FIXTURES / model),
                  f"{folder}/quantized.onnx", "--iterations", "5"],
-                capture_output=True, text=True, check=False,
+                capture_output=True, text=True, check=False, cwd=folder,
             )
             lines = [line for line in applied.stdout.splitlines() if line.startswith("RESULT ")]
             if not lines:

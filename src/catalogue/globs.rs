@@ -20,39 +20,49 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 #[derive(Debug)]
 pub struct Glob {
     tokens: Vec<Token>,
-    /// The text, when it means itself alone.
-    literal: Option<String>,
+    /// The plain characters at its end: a name that does not end so cannot match.
+    end: String,
 }
 
 impl Glob {
     /// Reads a pattern; there is none that cannot be read.
     pub fn new(pattern: &str) -> Self {
-        let literal = (!has_meta(pattern)).then(|| pattern.to_owned());
-        Self { tokens: tokens(pattern), literal }
+        let tokens = tokens(pattern);
+        let plain = tokens.iter().rev().map_while(|token| match token {
+            Token::Char(own) => Some(*own),
+            _ => None,
+        });
+        let end: Vec<char> = plain.collect();
+        Self { end: end.iter().rev().collect(), tokens }
     }
 
     /// Whether it matches the whole of a name.
     pub fn matches(&self, name: &str) -> bool {
-        match &self.literal {
-            Some(literal) => literal == name,
-            None => walk(&self.tokens, name),
+        if !name.ends_with(&self.end) {
+            return false;
         }
+        if name.is_ascii() {
+            let bytes = name.as_bytes();
+            return walk(&self.tokens, bytes.len(), |at| char::from(bytes[at]));
+        }
+        let chars: Vec<char> = name.chars().collect();
+        walk(&self.tokens, chars.len(), |at| chars[at])
     }
 }
 
-fn walk(tokens: &[Token], name: &str) -> bool {
-    let name: Vec<char> = name.chars().collect();
+/// Whether tokens take the whole of `length` characters.
+fn walk(tokens: &[Token], length: usize, char_at: impl Fn(usize) -> char) -> bool {
     // Where to go back to when a later part does not match: the last star, and how much it takes.
     let (mut token, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
-    while at < name.len() {
+    while at < length {
         match tokens.get(token) {
             Some(Token::Any) => {
                 star = Some((token, at));
                 token += 1;
                 continue;
             }
-            Some(one) if one.takes(name[at]) => {
+            Some(one) if one.takes(char_at(at)) => {
                 token += 1;
                 at += 1;
                 continue;

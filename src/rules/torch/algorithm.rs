@@ -23,7 +23,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::torch_algorithms::TorchAlgorithm,
+    catalogue::{algorithms::TimeClass, torch_algorithms::TorchAlgorithm},
     plan::Alternative,
     rules::{
         Context, Stage,
@@ -312,7 +312,7 @@ fn remarks(sheet: &mut Sheet) {
         .torch
         .algorithms
         .iter()
-        .filter(|one| one.time == crate::catalogue::algorithms::TimeClass::Hours)
+        .filter(|one| one.time == TimeClass::Hours)
         .map(|one| one.id.as_str())
         .collect();
     if !slow.is_empty() {

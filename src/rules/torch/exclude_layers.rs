@@ -66,25 +66,50 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         sheet.torch.excluded = lookup::any_of(modules, &standing);
         report(sheet, modules, &standing);
         torn(sheet, modules);
-    } else if let Some(layers) = ctx.torch().mtp_layers.filter(|layers| *layers > 0) {
-        let number = ctx
-            .analysis
-            .model
-            .num_hidden_layers
-            .map(|n| format!("layers.{n}.*"))
-            .unwrap_or_default();
-        let named = standing.iter().any(|pattern| {
-            pattern.contains("mtp") || (!number.is_empty() && pattern.ends_with(&number))
-        });
-        if !named {
-            sheet.by(ID).risk(
-                Severity::Medium,
-                format!("the config has {layers} draft layer(s) for multi-token prediction, and no pattern names them; what they are called only the weights tell"),
-                Some("analyse the folder with its safetensors files, or exclude them yourself: often `*mtp*` or the layers after the last".to_owned()),
-            );
-        }
+    } else {
+        unseen(ctx, sheet, &standing);
     }
     sheet.torch.excludes = standing;
+}
+
+/// What the config tells of and no pattern names, where the names of modules are not known.
+fn unseen(ctx: &Context<'_>, sheet: &mut Sheet, standing: &[String]) {
+    let facts = ctx.torch();
+    let named = |words: &[&str]| {
+        standing.iter().any(|pattern| words.iter().any(|word| pattern.contains(word)))
+    };
+    let mut found: Vec<(Severity, String)> = Vec::new();
+    if !facts.towers.is_empty()
+        && !named(&["vision", "visual", "image", "audio", "speech", "sam_model"])
+    {
+        let keys = list(facts.towers.iter().map(|tower| tower.key.as_str()), 3);
+        found.push((Severity::High, format!("the towers of other modalities ({keys})")));
+    }
+    let moe = ctx.analysis.model.is_moe == Some(true);
+    if moe && !named(&["gate", "router"]) {
+        found.push((Severity::High, "the routers of its experts".to_owned()));
+    }
+    let after = ctx.analysis.model.num_hidden_layers.map(|n| format!("layers.{n}.*"));
+    let last = standing
+        .iter()
+        .any(|pattern| after.as_ref().is_some_and(|after| pattern.ends_with(after.as_str())));
+    if let Some(layers) = facts.mtp_layers.filter(|layers| *layers > 0)
+        && !last
+        && !named(&["mtp"])
+    {
+        let what = format!("its {layers} draft layers for multi-token prediction");
+        found.push((Severity::Medium, what));
+    }
+    for (severity, what) in found {
+        sheet.by(ID).risk(
+            severity,
+            format!("no pattern names {what}; what they are called only the weights tell"),
+            Some(
+                "analyse the folder with its safetensors files, or name them in `exclude_layers`"
+                    .to_owned(),
+            ),
+        );
+    }
 }
 
 /// The list of the template, or what stands in for one.

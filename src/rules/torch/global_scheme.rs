@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use crate::{
     catalogue::{
         devices::Device,
-        schemes::{Fit, Scheme},
+        schemes::{Fit, Loads, Scheme},
     },
     estimate,
     plan::{Alternative, Choice},
@@ -310,7 +310,17 @@ fn remarks(ctx: &Context<'_>, sheet: &mut Sheet) {
         scheme.activation.as_ref().is_some_and(|a| ["int4", "fp4"].contains(&a.dtype.as_str()));
     let multi = ctx.intent.tensor_parallel.is_some_and(|ranks| ranks > 1);
     let text_only = facts.architectures.first().is_some_and(|name| name == "Llama4ForCausalLM");
+    let said = sheet.torch.engine.and_then(|engine| {
+        let support = scheme.engines.get(&engine.id)?;
+        // What is loaded since some version, or always emulated, is said with the verdict.
+        let note = support.note.as_deref().filter(|_| support.loads == Loads::Yes)?;
+        let plain = support.since.is_none() && !support.always_emulated;
+        plain.then(|| format!("`{}` and `{}`: {}", engine.id, scheme.id, lower(note)))
+    });
     let mut pen = sheet.by(ID);
+    if let Some(said) = said {
+        pen.risk(Severity::Low, said, None);
+    }
     if four_bit_activations {
         let severity = if small { Severity::Medium } else { Severity::Low };
         pen.risk(

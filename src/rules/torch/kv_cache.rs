@@ -21,6 +21,7 @@
 use serde_json::{Value, json};
 
 use crate::{
+    catalogue::globs::Glob,
     estimate,
     plan::Alternative,
     rules::{
@@ -28,7 +29,7 @@ use crate::{
         sheet::{Asked, Check, Fallback, Sheet, list, size},
         torch::{lookup, wishes},
     },
-    vocab::{Origin, Severity},
+    vocab::{EvaluationIntent, Origin, Severity},
 };
 
 /// The reason code.
@@ -138,17 +139,14 @@ fn options(ctx: &Context<'_>, sheet: &mut Sheet) {
 }
 
 fn risks(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let full = ctx
-        .intent
-        .evaluation_intent
-        .is_some_and(|intent| intent == crate::vocab::EvaluationIntent::Full)
+    let full = ctx.intent.evaluation_intent.is_some_and(|intent| intent == EvaluationIntent::Full)
         || ctx.requested("evaluation_intent").and_then(Value::as_str) == Some("full");
     let excluded: Vec<String> = match (ctx.modules, sheet.torch.family) {
         (Some(modules), Some(family)) => family
             .kv_layers
             .iter()
             .filter(|pattern| {
-                let glob = crate::catalogue::globs::Glob::new(pattern);
+                let glob = Glob::new(pattern);
                 let mut own = modules
                     .linears
                     .iter()

@@ -20,8 +20,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::globs::Glob,
-    facts::torch::LinearModule,
+    catalogue::{globs::Glob, schemes::Scheme},
+    facts::torch::{LinearModule, Modules},
     plan::Match,
     rules::{
         Context, Stage,
@@ -119,11 +119,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     without_effect(ctx, sheet);
 }
 
-fn report(
-    sheet: &mut Sheet,
-    modules: &crate::facts::torch::Modules,
-    overrides: &[(String, &crate::catalogue::schemes::Scheme)],
-) {
+fn report(sheet: &mut Sheet, modules: &Modules, overrides: &[(String, &Scheme)]) {
     let mut taken = vec![0_u64; modules.linears.len()];
     for (pattern, _) in overrides {
         let glob = Glob::new(pattern);

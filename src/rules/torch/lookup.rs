@@ -1,6 +1,6 @@
 //! Look-ups of linear modules: which a pattern means, what they are called, which an engine fuses.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use crate::{
     catalogue::{engines::Engine, globs::Glob},
@@ -71,10 +71,10 @@ pub fn torn<'f, F: PartialEq>(
         let Some(fused) = fused else { continue };
         let own = fate(at, module);
         match groups.entry((block, fused.into.as_str())) {
-            std::collections::btree_map::Entry::Vacant(empty) => {
+            Entry::Vacant(empty) => {
                 empty.insert((own, false));
             }
-            std::collections::btree_map::Entry::Occupied(mut known) => {
+            Entry::Occupied(mut known) => {
                 if known.get().0 != own {
                     known.get_mut().1 = true;
                 }

@@ -16,7 +16,7 @@
 //!
 //! - 0.13, `quark/cli/torch_llm_ptq.py`, `--no_trust_remote_code`
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     plan::Choice,
@@ -40,7 +40,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let brings = !map.is_empty() || ctx.analysis.model.trust_remote_code == Some(true);
     let needs = sheet.torch.family.map_or(brings, |family| family.remote_code);
     let answer = ctx.answer(ROW);
-    let requested = ctx.requested(ROW).and_then(serde_json::Value::as_bool);
+    let requested = ctx.requested(ROW).and_then(Value::as_bool);
     let allowed = requested.or(answer.map(|answer| answer == "yes"));
     let code = if map.is_empty() {
         "code of its repository".to_owned()

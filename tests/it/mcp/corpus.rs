@@ -15,22 +15,40 @@ fn real_models_go_from_file_to_plan_in_every_protocol() {
         eprintln!("skipped: QUANTPLAN_CORPUS is not set");
         return;
     };
+    type Case = (fn() -> Person, Option<&'static str>);
+    let persons: [Case; 5] = [
+        (Person::accepting, None),
+        (Person::declining, Some("DECLINED")),
+        (Person::cancelling, Some("CANCELLED")),
+        (Person::too_fast, Some("NO_PERSON")),
+        (Person::nobody, Some("NO_ELICITATION")),
+    ];
     thread::scope(|scope| {
         for version in VERSIONS {
-            for model in MODELS {
-                let path = corpus.join("onnx").join(model);
+            for (person, refusal) in persons {
+                let corpus = &corpus;
                 scope.spawn(move || {
-                    let world = World::new();
-                    let mut client = world.client(version, Person::accepting());
-                    let table = shown_for(&mut client, &path);
-                    let emit =
-                        json!({ "session_id": table.session, "output_path": "quant_plan.json" });
-                    assert_eq!(client.failure("emit_plan", emit.clone()).0, "NOT_CONFIRMED");
-                    client.reply("confirm_plan", table.arguments());
-                    client.reply("emit_plan", emit);
-                    let file = std::fs::read(world.work().join("quant_plan.json")).unwrap();
-                    let plan: Value = serde_json::from_slice(&file).unwrap();
-                    assert_eq!(plan["deployment_target"], "cpu", "{model} in {version}");
+                    for model in MODELS {
+                        let path = corpus.join("onnx").join(model);
+                        let world = World::new();
+                        let mut client = world.client(version, person());
+                        let table = shown_for(&mut client, &path);
+                        let emit = json!({ "session_id": table.session, "output_path": "quant_plan.json" });
+                        assert_eq!(client.failure("emit_plan", emit.clone()).0, "NOT_CONFIRMED");
+                        let file = world.work().join("quant_plan.json");
+                        if let Some(code) = refusal {
+                            let refused = client.failure("confirm_plan", table.arguments());
+                            assert_eq!(refused.0, code, "{model} in {version}");
+                            assert_eq!(client.failure("emit_plan", emit).0, "NOT_CONFIRMED");
+                            assert!(!file.exists(), "{model} in {version} after {code}");
+                            continue;
+                        }
+                        client.reply("confirm_plan", table.arguments());
+                        client.reply("emit_plan", emit);
+                        let plan: Value =
+                            serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+                        assert_eq!(plan["deployment_target"], "cpu", "{model} in {version}");
+                    }
                 });
             }
         }

@@ -5,7 +5,7 @@ use crate::render::{View, clean};
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:1.5rem auto;max-width:70rem;padding:0 1rem;color:#1c1c1c;background:#fff}\
 h1{font-size:1.2rem}h2{font-size:1rem;margin:1.4rem 0 .4rem}p{margin:.2rem 0}\
 table{border-collapse:collapse;width:100%}th,td{border:1px solid #d0d0d0;padding:.35rem .55rem;text-align:left;vertical-align:top}\
-th{background:#f3f3f3}td:first-child,td:nth-child(2){font-family:ui-monospace,monospace;font-size:.86rem;overflow-wrap:anywhere}\
+th{background:#f3f3f3}td:first-child,td:nth-child(2){font-family:ui-monospace,monospace;font-size:.86rem}td:first-child{white-space:nowrap}td:nth-child(2){overflow-wrap:anywhere}\
 td:nth-child(4){white-space:nowrap;color:#555}code{font-family:ui-monospace,monospace;font-size:.9em;background:#f3f3f3;padding:0 .2em}\
 ul{margin:.2rem 0;padding-left:1.2rem}.high{color:#a40000;font-weight:600}.medium{color:#8a5a00;font-weight:600}.low{color:#555;font-weight:600}\
 .ask{margin-top:1.4rem;padding:.6rem .8rem;border-left:4px solid #555;background:#f3f3f3;font-weight:600}\

@@ -17,9 +17,9 @@ pub fn render(view: &View) -> String {
     line("|---|---|---|---|");
     for row in &view.rows {
         line(&format!(
-            "| `{}` | {} | {} | {} |",
-            cell(&row.decision),
-            cell(&row.value),
+            "| {} | {} | {} | {} |",
+            code(&row.decision),
+            code(&row.value),
             cell(&row.reason),
             row.origin.as_str()
         ));
@@ -29,7 +29,7 @@ pub fn render(view: &View) -> String {
         line("Not taken:");
         line("");
         for [decision, value, why] in &view.alternatives {
-            line(&format!("- `{}` = {}: {}", cell(decision), cell(value), cell(why)));
+            line(&format!("- {} = {}: {}", code(decision), code(value), cell(why)));
         }
     }
     if !view.risks.is_empty() {
@@ -46,7 +46,7 @@ pub fn render(view: &View) -> String {
         line("");
         for question in &view.questions {
             let must = if question.blocking { " (must be answered)" } else { "" };
-            line(&format!("- `{}`{must}: {}", cell(&question.id), cell(&question.text)));
+            line(&format!("- {}{must}: {}", code(&question.id), cell(&question.text)));
         }
     }
     if !view.handoffs.is_empty() {
@@ -77,6 +77,7 @@ pub fn cell(text: &str) -> String {
     // An odd backtick would open a span that runs into the next cell.
     let spans = clean.matches('`').count().is_multiple_of(2);
     let mut code = false;
+    let mut before: Option<char> = None;
     for c in clean.chars() {
         match c {
             '`' if spans => {
@@ -87,19 +88,32 @@ pub fn cell(text: &str) -> String {
             '|' => out.push_str("\\|"),
             '<' if !code => out.push_str("&lt;"),
             '>' if !code => out.push_str("&gt;"),
+            // Inside a word an underscore means nothing.
+            '_' if !code && before.is_some_and(char::is_alphanumeric) => out.push(c),
             '[' | ']' | '*' | '_' | '!' if !code => {
                 out.push('\\');
                 out.push(c);
             }
             c => out.push(c),
         }
+        before = Some(c);
     }
     out
+}
+
+/// Text as a code span that nothing in it can end.
+fn code(text: &str) -> String {
+    format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_in_a_code_span_ends_it() {
+        assert_eq!(code("a`b|c_d"), "`a'b\\|c_d`");
+    }
 
     #[test]
     fn text_from_a_model_cannot_leave_its_cell() {
@@ -109,6 +123,7 @@ mod tests {
         check("![x](http://h)", "\\!\\[x\\](http://h)");
         check("odd ` tick", "odd ' tick");
         check("`a_b*`", "`a_b*`");
+        check("a_b _c_", "a_b \\_c_");
         check("\u{1b}[31mred\u{202e}", "\u{fffd}\\[31mred\u{fffd}");
     }
 }

@@ -15,6 +15,7 @@ use crate::{
         targets::{Profile, Target},
     },
     estimate,
+    facts::AnalysisRisk,
     plan::{
         Alternative, Choice, Decision, Draft, Expected, Handoff, ModelLine, Question, Resume, Risk,
     },
@@ -392,6 +393,20 @@ impl Pen<'_> {
         };
         if !self.sheet.risks.iter().any(|known| known.message == risk.message) {
             self.sheet.risks.push(risk);
+        }
+    }
+
+    /// Records the intake's own risks of weight, but for topics that rules judge with the target in mind.
+    pub fn carry_over(&mut self, risks: &[AnalysisRisk], judged_elsewhere: &[&str]) {
+        /// More of a message is not worth a row.
+        const LONGEST: usize = 300;
+        let short =
+            |text: &str| text.trim_end_matches('.').chars().take(LONGEST).collect::<String>();
+        for risk in risks.iter().filter(|risk| risk.severity >= Severity::Medium) {
+            if !judged_elsewhere.iter().any(|topic| risk.message.contains(topic)) {
+                let hint = risk.recovery_hint.as_deref().map(short);
+                self.risk(risk.severity, short(&risk.message), hint);
+            }
         }
     }
 

@@ -36,20 +36,11 @@ const JUDGED_ELSEWHERE: [&str; 9] = [
     "Control flow",
     "External data",
 ];
-/// More of a message is not worth a row.
-const LONGEST: usize = 300;
 
 /// Carries the risks over.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let mut pen = sheet.by(ID);
-    for risk in ctx.analysis.risks.iter().filter(|risk| risk.severity >= Severity::Medium) {
-        if JUDGED_ELSEWHERE.iter().any(|topic| risk.message.contains(topic)) {
-            continue;
-        }
-        let short =
-            |text: &str| text.trim_end_matches('.').chars().take(LONGEST).collect::<String>();
-        pen.risk(risk.severity, short(&risk.message), risk.recovery_hint.as_deref().map(short));
-    }
+    pen.carry_over(&ctx.analysis.risks, &JUDGED_ELSEWHERE);
     let nested = ctx.onnx().nodes.map_or(0, |nodes| nodes.all.saturating_sub(nodes.top));
     let flow: Vec<String> = ["If", "Loop", "Scan", "SequenceMap"]
         .iter()

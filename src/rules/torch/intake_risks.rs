@@ -14,10 +14,7 @@
 //!
 //! - 0.13, `quark/_bundled_skills/_legacy_impl/l1-atomic/torch/quark-torch-model-intake/SKILL.md`
 
-use crate::{
-    rules::{Context, Stage, sheet::Sheet},
-    vocab::Severity,
-};
+use crate::rules::{Context, Stage, sheet::Sheet};
 
 /// The reason code.
 pub const ID: &str = "intake-risks";
@@ -40,18 +37,8 @@ const JUDGED_ELSEWHERE: [&str; 13] = [
     "multimodal",
     "transformers",
 ];
-/// More of a message is not worth a row.
-const LONGEST: usize = 300;
 
 /// Carries them over.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let mut pen = sheet.by(ID);
-    for risk in ctx.analysis.risks.iter().filter(|risk| risk.severity >= Severity::Medium) {
-        if JUDGED_ELSEWHERE.iter().any(|topic| risk.message.contains(topic)) {
-            continue;
-        }
-        let short =
-            |text: &str| text.trim_end_matches('.').chars().take(LONGEST).collect::<String>();
-        pen.risk(risk.severity, short(&risk.message), risk.recovery_hint.as_deref().map(short));
-    }
+    sheet.by(ID).carry_over(&ctx.analysis.risks, &JUDGED_ELSEWHERE);
 }

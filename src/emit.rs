@@ -11,21 +11,11 @@ use crate::{
     emit::destination::{Destination, EmitError},
     plan::{
         Risk,
-        digest::Digest,
         quant_plan::{Provenance, QuantPlan, assemble},
     },
     session::Confirmed,
     vocab::{Channel, RuleId, Severity},
 };
-
-/// What was written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Written {
-    /// The digest of the bytes.
-    pub sha256: Digest,
-    /// Whether the very same file was there already.
-    pub was_there: bool,
-}
 
 /// The plan that a confirmed session makes, with its text.
 ///
@@ -80,7 +70,7 @@ pub fn emit(
     analysis_ref: &str,
     destination: &Destination,
     overwrite: Overwrite,
-) -> Result<Written, EmitError> {
+) -> Result<(), EmitError> {
     let (_, text) = plan_of(confirmed, analysis_ref)?;
     destination.write(text.as_bytes(), overwrite)
 }

@@ -7,10 +7,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::{
-    emit::{Overwrite, Written},
-    plan::{digest::Digest, quant_plan::AssembleError},
-};
+use crate::{emit::Overwrite, plan::quant_plan::AssembleError};
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -135,12 +132,11 @@ impl Destination {
     /// # Errors
     ///
     /// When another file is there and `overwrite` was not asked for, or the file system refuses.
-    pub fn write(&self, bytes: &[u8], overwrite: Overwrite) -> Result<Written, EmitError> {
+    pub fn write(&self, bytes: &[u8], overwrite: Overwrite) -> Result<(), EmitError> {
         let path = self.path();
         let io_error = |source| EmitError::Io { path: path.display().to_string(), source };
-        let sha256 = Digest::of_bytes(bytes);
         if self.holds(bytes) {
-            return Ok(Written { sha256, was_there: true });
+            return Ok(());
         }
         let parent = self.parent();
         fs::create_dir_all(&parent).map_err(io_error)?;
@@ -167,7 +163,7 @@ impl Destination {
         if let Ok(folder) = File::open(&parent) {
             let _ = folder.sync_all();
         }
-        Ok(Written { sha256, was_there: false })
+        Ok(())
     }
 
     /// Whether the file is there and holds just these bytes.

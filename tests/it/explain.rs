@@ -11,7 +11,7 @@ use quantplan::{
 
 use crate::onnx_fixtures;
 
-fn planner() -> (tempfile::TempDir, Planner) {
+pub fn planner() -> (tempfile::TempDir, Planner) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options {
         workspaces: Vec::new(),

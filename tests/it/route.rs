@@ -4,7 +4,7 @@ use quantplan::{
     catalogue::{Catalogue, Entry, skills::Role},
     plan::Handoff,
     planner::{
-        Options, Planner, propose,
+        Planner, propose,
         route::{Arguments, Reply},
         show,
     },
@@ -12,21 +12,9 @@ use quantplan::{
     vocab::{Backend, SessionId},
 };
 
-use crate::onnx_fixtures;
+use crate::{explain::planner, onnx_fixtures};
 
 const CATALOGUE: Catalogue = Catalogue;
-
-fn planner() -> (tempfile::TempDir, Planner) {
-    let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        workspaces: Vec::new(),
-        state_dir: folder.path().join("state"),
-        current_dir: folder.path().to_path_buf(),
-        session_days: 30,
-        now: || 1_764_000_000_000,
-    };
-    (folder, Planner::new(options))
-}
 
 pub fn ask(arguments: Arguments) -> Reply {
     planner().1.route(&arguments).unwrap()

@@ -73,14 +73,18 @@ impl Goal {
     }
 }
 
-/// Reads the goal of the intent, else the one that a router recorded.
-pub fn read(ctx: &Context<'_>) -> Goal {
-    let text = ctx
-        .intent
+/// The goal of the intent, else the one that a router recorded; empty when there is none.
+pub fn text<'a>(ctx: &Context<'a>) -> &'a str {
+    ctx.intent
         .goal
         .as_deref()
         .or_else(|| ctx.session_context.and_then(|session| session.user_goal.as_deref()))
-        .unwrap_or_default();
+        .unwrap_or_default()
+}
+
+/// Reads the goal of the intent, else the one that a router recorded.
+pub fn read(ctx: &Context<'_>) -> Goal {
+    let text = text(ctx);
     let words = words(text);
     let mut goal = Goal { text: words.join(" "), ..Goal::default() };
     goal.wish = wish(&goal, &words);

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use crate::{
     catalogue::globs::Glob,
     facts::torch::{Exactness, LinearKind, LinearModule, Modules, Role},
-    plan::{Alternative, Match},
+    plan::Alternative,
     rules::{
         Context, Stage,
         sheet::{Asked, Check, Fallback, Sheet, list},
@@ -350,13 +350,7 @@ fn report(sheet: &mut Sheet, modules: &Modules, patterns: &[String]) {
     for pattern in patterns {
         let found: Vec<&LinearModule> = lookup::matching(modules, pattern).collect();
         both_gates(sheet, modules, pattern, &found);
-        sheet.expected.matches.push(Match {
-            decision: DecisionId::new(ROW),
-            pattern: pattern.clone(),
-            nodes: found.len() as u64,
-            examples: found.iter().take(3).map(|module| module.name.clone()).collect(),
-            bytes: Some(found.iter().map(|module| module.bytes).sum()),
-        });
+        sheet.expected.matches.push(lookup::matched(ROW, pattern, &found));
     }
 }
 

@@ -22,13 +22,12 @@ use serde_json::{Value, json};
 use crate::{
     catalogue::{globs::Glob, schemes::Scheme},
     facts::torch::{LinearModule, Modules},
-    plan::Match,
     rules::{
         Context, Stage,
         sheet::{Asked, Check, Fallback, Sheet, list},
         torch::{fitness, groups, lookup},
     },
-    vocab::{DecisionId, Origin, Severity},
+    vocab::{Origin, Severity},
 };
 
 /// The reason code.
@@ -130,13 +129,7 @@ fn report(sheet: &mut Sheet, modules: &Modules, overrides: &[(String, &Scheme)])
                 found.push(module);
             }
         }
-        sheet.expected.matches.push(Match {
-            decision: DecisionId::new(ROW),
-            pattern: pattern.clone(),
-            nodes: found.len() as u64,
-            examples: found.iter().take(3).map(|module| module.name.clone()).collect(),
-            bytes: Some(found.iter().map(|module| module.bytes).sum()),
-        });
+        sheet.expected.matches.push(lookup::matched(ROW, pattern, &found));
     }
     if let Some(at) = taken.iter().position(|count| *count > 1) {
         let text = format!(

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use crate::{
     catalogue::{engines::Engine, globs::Glob},
     facts::torch::{LinearModule, Modules},
+    plan::Match,
+    vocab::DecisionId,
 };
 
 /// Whether a pattern means a module: by its name in the checkpoint or, for stacked experts, by the name of
@@ -32,6 +34,17 @@ fn apart(name: &str) -> Vec<String> {
 pub fn matching<'m>(modules: &'m Modules, pattern: &str) -> impl Iterator<Item = &'m LinearModule> {
     let glob = Glob::new(pattern);
     modules.linears.iter().filter(move |module| takes(&glob, module))
+}
+
+/// The entry of the match report for a pattern of a row, with the modules that it means.
+pub fn matched(row: &str, pattern: &str, found: &[&LinearModule]) -> Match {
+    Match {
+        decision: DecisionId::new(row),
+        pattern: pattern.to_owned(),
+        nodes: found.len() as u64,
+        examples: found.iter().take(3).map(|module| module.name.clone()).collect(),
+        bytes: Some(found.iter().map(|module| module.bytes).sum()),
+    }
 }
 
 /// For each module whether one of the patterns means it.

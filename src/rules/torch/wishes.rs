@@ -11,7 +11,7 @@ use crate::{
         schemes::Scheme,
         torch_algorithms::TorchAlgorithm,
     },
-    rules::{Context, phrase},
+    rules::{Context, common::goal, phrase},
 };
 
 /// What a goal asks of the number format.
@@ -68,12 +68,7 @@ pub struct Wishes {
 
 /// Reads the goal of the intent, else the one that a router recorded.
 pub fn read(ctx: &Context<'_>) -> Wishes {
-    let text = ctx
-        .intent
-        .goal
-        .as_deref()
-        .or_else(|| ctx.session_context.and_then(|session| session.user_goal.as_deref()))
-        .unwrap_or_default();
+    let text = goal::text(ctx);
     let words = phrase::words(text);
     let joined = format!(" {} ", words.join(" "));
     let says = |phrase: &str| joined.contains(&format!(" {phrase} "));

@@ -4,6 +4,7 @@
 
 pub mod arguments;
 pub mod ask;
+pub mod check;
 pub mod output;
 pub mod plan;
 
@@ -48,6 +49,8 @@ pub fn run(command: Command) -> ExitCode {
         Command::Sessions { json, place } => {
             with_planner(&place, json, |planner| sessions(planner, json))
         }
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Diff { left, right, json } => check::diff(&left, &right, json),
         Command::Explain(arguments) => explained(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -29,9 +29,9 @@
 //! |---|---|
 //! | words | [`vocab`] |
 //! | data | [`facts`], [`intent`], [`catalogue`], [`plan`] |
-//! | pure | [`estimate`], [`rules`], [`session`], [`render`] |
+//! | pure | [`estimate`], [`rules`], [`session`], [`render`], [`schema`] |
 //! | edges | [`intake`], [`probe`], [`store`], [`emit`] |
-//! | use cases | [`planner`], [`schema`] |
+//! | use cases | [`planner`] |
 //! | faces | [`mcp`], [`cli`] |
 
 pub mod catalogue;

@@ -6,7 +6,9 @@
 pub mod analyze;
 pub mod artefacts;
 pub mod browse;
+pub mod check;
 pub mod confirm;
+pub mod diff;
 pub mod error;
 pub mod explain;
 pub mod probe;

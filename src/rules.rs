@@ -12,6 +12,7 @@ pub mod errors;
 pub mod onnx;
 pub mod phrase;
 pub mod request;
+pub mod review;
 pub mod routing;
 pub mod rows;
 pub mod sheet;

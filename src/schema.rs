@@ -1,4 +1,6 @@
-//! The JSON Schemas that are published: one line each, generated from the types.
+//! The JSON Schemas that are published, generated from the types, and the contracts of a plan.
+
+pub mod contract;
 
 use schemars::{Schema, generate::SchemaSettings};
 

@@ -55,6 +55,18 @@ pub enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// Check a quant_plan.json, whoever wrote it: fields, names, rules, and who confirmed it
+    Check(Check),
+    /// Show where two plans decide differently, and why
+    Diff {
+        /// One plan
+        left: PathBuf,
+        /// The other plan
+        right: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Explain a preset, method, algorithm, option, target, device, rule or decision; compare two; or answer free words
     Explain(Explain),
     /// Serve the Model Context Protocol on stdin and stdout
@@ -182,6 +194,28 @@ pub struct Probe {
     /// Replace the file if it exists
     #[arg(long)]
     pub overwrite: bool,
+    /// Where things are kept and may be written
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes:\n  0  no defect; there may be warnings\n  1  defects\n  2  it could not be checked"
+)]
+pub struct Check {
+    /// The `quant_plan.json`
+    pub path: PathBuf,
+    /// The model to hold it against [default: the one that the plan refers to]
+    #[arg(long, value_name = "PATH")]
+    pub model: Option<PathBuf>,
+    /// `env_context.json` of the machine [default: the one that the plan was made with]
+    #[arg(long, value_name = "FILE")]
+    pub environment: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// Where things are kept and may be written
     #[command(flatten)]
     pub place: Place,

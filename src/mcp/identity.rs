@@ -17,7 +17,8 @@ Order of calls: `propose_plan` with the path of the model (or `analyze_model` fi
 gives a session and a draft, or a handoff to another skill. When the draft has questions, ask the user and \
 call `revise_plan` with what they said; never assume a deployment target. Then `render_decision_table`, \
 show the user the whole table, `confirm_plan` with its digest, and after the yes `emit_plan`. \
-`explain` answers what any name means, `route_recovery` says which skill repairs an error.
+`explain` answers what any name means, `route_recovery` says which skill repairs an error, `check_plan` \
+holds a plan file against rules and confirmation.
 
 Only the user can confirm a plan: `confirm_plan` asks them, and no argument does it for them. Every revision \
 takes an earlier yes away. An error reads `CODE: message`, with one `hint:` that names the next step. \

@@ -19,7 +19,7 @@ use crate::{
         schema::{of_arguments, of_reply},
     },
     planner::{
-        Planner, analyze, confirm, error::Error, explain, probe, propose, route, show, write,
+        Planner, analyze, check, confirm, error::Error, explain, probe, propose, route, show, write,
     },
     vocab::{SessionId, near_names},
 };
@@ -67,7 +67,7 @@ enum Run {
 }
 
 /// Every tool, in the order in which a plan needs them.
-pub(super) const TOOLS: [Definition; 9] = [
+pub(super) const TOOLS: [Definition; 10] = [
     Definition {
         name: "analyze_model",
         title: "Analyze a model",
@@ -191,6 +191,20 @@ pub(super) const TOOLS: [Definition; 9] = [
         arguments: of_arguments::<explain::Arguments>,
         reply: of_reply::<explain::Reply>,
         run: Run::Planner(|planner, given, tool| tool.plain(planner, given, Planner::explain)),
+    },
+    Definition {
+        name: "check_plan",
+        title: "Check a plan",
+        description: "Checks a quant_plan.json, whoever wrote it: its fields, its names against the release of \
+            amd-quark, its values against the rules for the model and machine of today, what its patterns \
+            match, and whether somebody confirmed this very content or it was edited since. Finds all \
+            defects at once. Use it before a plan is carried out, and on plans of other origin. Show the \
+            user `report_markdown`.",
+        effect: Effect::None,
+        icon: "M6 3h9l4 4v14H6zM15 3v4h4M9 13l2 2 4-4",
+        arguments: of_arguments::<check::Arguments>,
+        reply: of_reply::<check::Reply>,
+        run: Run::Planner(|planner, given, tool| tool.plain(planner, given, Planner::check)),
     },
 ];
 

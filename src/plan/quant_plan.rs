@@ -4,6 +4,8 @@
 //! Quark wheel it carries `global_scheme`, `exclude_layers` and `layer_quant_config`, and an
 //! `evaluation_intent` of `none`, `smoke` or `full` only.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -11,8 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     plan::{Draft, Expected, Input, Risk, digest::Digest, torch_plan::TorchPlan},
     vocab::{
-        AlgorithmId, Architecture, Backend, Channel, EvaluationIntent, MethodId, PresetId,
-        ReleaseId, SessionId, TargetId,
+        AlgorithmId, Architecture, Backend, Channel, DecisionId, EvaluationIntent, MethodId,
+        Origin, PresetId, ReleaseId, RuleId, SessionId, TargetId,
     },
 };
 
@@ -86,12 +88,27 @@ pub struct OnnxPlan {
     pub layer_quant_config: Map<String, Value>,
     /// Release of amd-quark that the plan is for.
     pub quark_version: ReleaseId,
+    /// Why each decision has its value, by its path in the plan.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<DecisionId, Because>,
     /// What may go wrong, gravest first.
     pub risks: Vec<Risk>,
     /// What the validator that comes later can expect.
     pub expected: Expected,
     /// Where the plan came from and who agreed to it.
     pub provenance: Provenance,
+}
+
+/// Why a decision has its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Because {
+    /// From fact to value.
+    pub reason: String,
+    /// Where the value came from.
+    pub origin: Origin,
+    /// The rule that took the decision.
+    pub rule: RuleId,
 }
 
 /// The model of a plan.
@@ -215,6 +232,16 @@ pub fn assemble(
     analysis_ref: &str,
     provenance: Provenance,
 ) -> Result<QuantPlan, AssembleError> {
+    let mut plan = values(draft, analysis_ref);
+    plan["provenance"] = json!(provenance);
+    Ok(match draft.backend {
+        Backend::Onnx => QuantPlan::Onnx(serde_json::from_value(plan)?),
+        Backend::Torch => QuantPlan::Torch(serde_json::from_value(plan)?),
+    })
+}
+
+/// What a plan says, but for who agreed to it.
+pub fn values(draft: &Draft, analysis_ref: &str) -> Value {
     let mut plan = json!({
         "model": {
             "model_type": draft.model.model_type,
@@ -225,9 +252,13 @@ pub fn assemble(
         "quark_version": draft.quark_version,
         "risks": draft.risks,
         "expected": draft.expected,
-        "provenance": provenance,
     });
     for decision in &draft.decisions {
+        plan["reasons"][decision.id.as_str()] = json!(Because {
+            reason: decision.reason.clone(),
+            origin: decision.origin,
+            rule: decision.rule.clone(),
+        });
         place(&mut plan, decision.id.as_str(), decision.value.clone());
         for (path, value) in &decision.also {
             place(&mut plan, path, value.clone());
@@ -238,18 +269,17 @@ pub fn assemble(
         plan["evaluation_intent"] = json!(EvaluationIntent::Full);
         plan["evaluation_metric"] = metric;
     }
-    if draft.backend == Backend::Torch {
-        return Ok(QuantPlan::Torch(serde_json::from_value(plan)?));
+    if draft.backend == Backend::Onnx {
+        plan["model"]["architecture_guess"] = json!(draft.model.architecture);
+        plan["global_scheme"] = plan["preset"].clone();
+        plan["exclude_layers"] = match &plan["onnx_specific"]["nodes_to_exclude"] {
+            Value::Array(nodes) => Value::Array(nodes.clone()),
+            _ => json!([]),
+        };
+        plan["calibration"]["use_external_data_format"] =
+            plan["onnx_specific"]["use_external_data_format"].clone();
     }
-    plan["model"]["architecture_guess"] = json!(draft.model.architecture);
-    plan["global_scheme"] = plan["preset"].clone();
-    plan["exclude_layers"] = match &plan["onnx_specific"]["nodes_to_exclude"] {
-        Value::Array(nodes) => Value::Array(nodes.clone()),
-        _ => json!([]),
-    };
-    plan["calibration"]["use_external_data_format"] =
-        plan["onnx_specific"]["use_external_data_format"].clone();
-    Ok(QuantPlan::Onnx(serde_json::from_value(plan)?))
+    plan
 }
 
 fn place(root: &mut Value, path: &str, value: Value) {

@@ -6,8 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::{Expected, Risk, quant_plan::Provenance},
-    vocab::{EntryPointId, EvaluationIntent, ReleaseId, SchemeId},
+    plan::{
+        Expected, Risk,
+        quant_plan::{Because, Provenance},
+    },
+    vocab::{DecisionId, EntryPointId, EvaluationIntent, ReleaseId, SchemeId},
 };
 
 /// A confirmed plan for a Hugging Face model.
@@ -62,6 +65,9 @@ pub struct TorchPlan {
     /// Template of a family that Quark has none for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_file: Option<String>,
+    /// Why each decision has its value, by its path in the plan.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<DecisionId, Because>,
     /// What may go wrong, gravest first.
     pub risks: Vec<Risk>,
     /// What the validator that comes later can expect.

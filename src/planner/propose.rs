@@ -234,6 +234,13 @@ pub(super) struct Reading {
     inputs: Vec<Input>,
 }
 
+impl Reading {
+    /// Facts and intent without the model: its nodes or modules are not at hand.
+    pub(super) fn of(bundle: Bundle) -> Self {
+        Self { bundle, graph: None, modules: None, inputs: Vec::new() }
+    }
+}
+
 impl Planner {
     /// Makes a first draft, in a session of its own; or says who must do something first.
     ///
@@ -574,7 +581,14 @@ impl Planner {
                 session.draft().catalogue_version
             ));
         }
-        for input in session.inputs() {
+        changed.extend(self.changed_files(session.inputs()));
+        changed
+    }
+
+    /// Which of the files that something was derived from are not as they were.
+    pub(super) fn changed_files(&self, inputs: &[Input]) -> Vec<String> {
+        let mut changed = Vec::new();
+        for input in inputs {
             let Some(path) = &input.path else { continue };
             let now = if input.role == "model" {
                 self.read_model(Path::new(path))
@@ -608,7 +622,7 @@ pub(super) fn reason(reading: &Reading) -> Result<Outcome, Error> {
     rules::plan(&context(reading)).map_err(Error::Request)
 }
 
-fn context(reading: &Reading) -> Context<'_> {
+pub(super) fn context(reading: &Reading) -> Context<'_> {
     let bundle = &reading.bundle;
     Context {
         analysis: &bundle.analysis,

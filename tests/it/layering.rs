@@ -25,7 +25,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("emit", "vocab plan session"),
     (
         "planner",
-        "vocab facts intent catalogue plan estimate rules session render intake probe store emit",
+        "vocab facts intent catalogue plan estimate rules session render intake probe store emit \
+         schema",
     ),
     ("schema", "vocab facts intent catalogue plan"),
     // Answers and states are the session's words; everything else goes through the planner.
@@ -45,6 +46,7 @@ const OWNED: &[(&str, &str)] = &[
     ("rten_onnx", "intake"),
     ("clap", "cli"),
     ("comfy_table", "render"),
+    ("jsonschema", "schema"),
     ("pep440_rs", "vocab"),
 ];
 

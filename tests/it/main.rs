@@ -9,6 +9,7 @@
 )]
 
 mod catalogue;
+mod check;
 mod explain;
 mod intake;
 mod layering;

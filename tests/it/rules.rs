@@ -1,6 +1,7 @@
 //! The rules: their registry, their determinism, and whole requests as directories under `tests/scenarios/`.
 
 mod fixture;
+mod review;
 mod torch;
 
 use std::{
@@ -207,7 +208,7 @@ fn valid(plan: &quant_plan::QuantPlan, name: &str) {
     static VALIDATORS: LazyLock<[jsonschema::Validator; 3]> = LazyLock::new(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         [
-            "tests/fixtures/schemas/quark-0.13/quant_plan.schema.json",
+            "src/schema/quark-0.13.quant_plan.schema.json",
             "schemas/quant_plan_onnx.schema.json",
             "schemas/quant_plan_torch.schema.json",
         ]

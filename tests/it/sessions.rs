@@ -158,10 +158,9 @@ fn a_yes_to_the_shown_table_makes_a_file_that_both_schemas_accept() {
     assert_eq!(plan["provenance"]["confirmation"]["channel"], "elicited");
     assert_eq!(plan["model"]["analysis_ref"], "./model_analysis.json");
     assert!(world.path("model_analysis.json").exists());
-    for schema in [
-        "tests/fixtures/schemas/quark-0.13/quant_plan.schema.json",
-        "schemas/quant_plan_onnx.schema.json",
-    ] {
+    for schema in
+        ["src/schema/quark-0.13.quant_plan.schema.json", "schemas/quant_plan_onnx.schema.json"]
+    {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(schema);
         let schema: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();

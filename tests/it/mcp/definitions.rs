@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::{STATELESS, VERSIONS, World, client::Person};
 
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 10] = [
     "analyze_model",
     "probe_environment",
     "propose_plan",
@@ -16,6 +16,7 @@ const TOOLS: [&str; 9] = [
     "emit_plan",
     "route_recovery",
     "explain",
+    "check_plan",
 ];
 
 fn listed(method: &str, key: &str) -> Vec<Value> {

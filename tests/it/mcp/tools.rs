@@ -30,6 +30,11 @@ fn every_result_matches_its_schema_and_comes_as_text_too() {
             ("render_decision_table", session.clone()),
             ("render_decision_table", json!({ "session_id": table.session, "format": "html" })),
             ("emit_plan", json!({ "session_id": table.session, "output_path": "quant_plan.json" })),
+            ("check_plan", json!({ "path": "quant_plan.json" })),
+            (
+                "check_plan",
+                json!({ "path": "quant_plan.json", "model_path": fixture("good/qdq.onnx") }),
+            ),
             ("revise_plan", session),
             ("explain", json!({ "id": "XINT8", "compare_with": "A8W8" })),
             ("route_recovery", json!({ "missing": "model_analysis.json" })),

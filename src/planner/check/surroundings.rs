@@ -1,0 +1,270 @@
+//! The model, the machine and the wishes that a plan is held against.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::{
+    facts::{EnvContext, ModelAnalysis},
+    intent::Intent,
+    plan::Input,
+    planner::{
+        Planner,
+        check::{Arguments, Check, Finding, Grade, Subject, agreement::Known},
+        error::Error,
+        propose::{self, Bundle, Reading},
+    },
+    vocab::Backend,
+};
+
+/// What a plan is held against.
+pub(super) struct Surroundings {
+    pub(super) reading: Reading,
+    /// In words.
+    pub(super) held_against: Vec<String>,
+    pub(super) model: Model,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// What is known of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Model {
+    /// Its facts, and its nodes or modules where they could be read.
+    Known,
+    /// Its type, from the plan.
+    TypeOnly,
+}
+
+impl Model {
+    pub(super) fn is_known(self) -> bool {
+        self == Self::Known
+    }
+}
+
+impl Planner {
+    /// # Errors
+    ///
+    /// When a model or environment that the caller named cannot be read.
+    pub(super) fn surroundings(
+        &self,
+        arguments: &Arguments,
+        subject: &Subject,
+        known: &Known,
+    ) -> Result<Surroundings, Error> {
+        let mut findings = Vec::new();
+        let mut model = Model::Known;
+        let mut reading = match (&arguments.model_path, known.session()) {
+            (Some(path), session) => {
+                let mut reading = self.first_reading(&propose::Arguments {
+                    model_path: Some(path.clone()),
+                    ..self.recorded(subject)
+                })?;
+                if let Some(session) = session {
+                    let before = propose::bundle_of(session)?;
+                    reading.bundle = Bundle { analysis: reading.bundle.analysis, ..before };
+                }
+                reading
+            }
+            (None, Some(session)) => match self.next_reading(session) {
+                Ok(reading) => reading,
+                Err(error) => {
+                    findings.push(unreadable(&error));
+                    Reading::of(propose::bundle_of(session)?)
+                }
+            },
+            (None, None) => match self.found(subject) {
+                Some(Ok(reading)) => reading,
+                Some(Err(error)) => {
+                    findings.push(unreadable(&error));
+                    model = Model::TypeOnly;
+                    Reading::of(nothing_but_its_type(subject)?)
+                }
+                None => {
+                    findings.push(
+                        Finding::new(
+                            Grade::Warning,
+                            Check::Inputs,
+                            "the model is not at hand, so only names and values were checked: no nodes or modules, no \
+                             memory, no state of quantization",
+                        )
+                        .at("model.analysis_ref")
+                        .hint("name the model (`model_path`, `--model`) and check again"),
+                    );
+                    model = Model::TypeOnly;
+                    Reading::of(nothing_but_its_type(subject)?)
+                }
+            },
+        };
+        let environment = self.artefact::<EnvContext>(
+            "environment",
+            arguments.environment_path.as_deref(),
+            arguments.environment.as_ref(),
+        )?;
+        if let Some(environment) = environment {
+            reading.bundle.environment = Some(environment.value);
+        }
+        findings.extend(other_model(subject, &reading.bundle.analysis));
+        // The model decides which rules speak, and those of the other half cannot judge this plan.
+        if propose::context(&reading).backend() != subject.backend {
+            model = Model::TypeOnly;
+            reading = Reading::of(nothing_but_its_type(subject)?);
+        }
+        let held_against = held_against(&reading, model);
+        Ok(Surroundings { reading, held_against, model, findings })
+    }
+
+    /// The model and the artefacts that a plan refers to, where there are any.
+    fn found(&self, subject: &Subject) -> Option<Result<Reading, Error>> {
+        let arguments = self.recorded(subject);
+        let has_model = arguments.model_path.is_some() || arguments.analysis_path.is_some();
+        has_model.then(|| self.first_reading(&arguments))
+    }
+
+    /// The arguments that a plan was proposed with, as far as it tells and the files are there.
+    fn recorded(&self, subject: &Subject) -> propose::Arguments {
+        let inputs: Vec<Input> =
+            serde_json::from_value(subject.value["provenance"]["inputs"].clone())
+                .unwrap_or_default();
+        let there = |role: &str| {
+            let path = inputs.iter().find(|input| input.role == role)?.path.as_ref()?;
+            Some(self.whole(Path::new(path))).filter(|path| path.exists())
+        };
+        let mut arguments = propose::Arguments {
+            analysis_path: there("model_analysis"),
+            environment_path: there("environment"),
+            onnx_install_result_path: there("onnx_install_result"),
+            quark_install_result_path: there("quark_install_result"),
+            session_context_path: there("session_context"),
+            ..propose::Arguments::default()
+        };
+        if arguments.analysis_path.is_none() {
+            arguments.model_path = there("model");
+        }
+        if arguments.analysis_path.is_none() && arguments.model_path.is_none() {
+            let reference = subject.value["model"]["analysis_ref"].as_str().map(PathBuf::from);
+            let folder = subject.path.parent().unwrap_or(Path::new("."));
+            if let Some(path) = reference.map(|path| folder.join(path)).filter(|path| path.exists())
+            {
+                let is_analysis = path.extension().is_some_and(|extension| extension == "json")
+                    && path.file_name().is_some_and(|name| name != "config.json");
+                if is_analysis {
+                    arguments.analysis_path = Some(path);
+                } else {
+                    arguments.model_path = Some(path);
+                }
+            }
+        }
+        if arguments.analysis_path.is_some() {
+            // A router's context may name another analysis.
+            arguments.model_path = None;
+        }
+        arguments
+    }
+
+    /// What a plan was derived from and is not as it was.
+    pub(super) fn changed_since(&self, subject: &Subject) -> Vec<Finding> {
+        let provenance = &subject.value["provenance"];
+        let inputs: Vec<Input> =
+            serde_json::from_value(provenance["inputs"].clone()).unwrap_or_default();
+        let mut findings: Vec<Finding> = self
+            .changed_files(&inputs)
+            .into_iter()
+            .map(|changed| {
+                Finding::new(
+                    Grade::Warning,
+                    Check::Inputs,
+                    format!("{changed}, since the plan was made"),
+                )
+                .at("provenance.inputs")
+                .hint("plan again, so that somebody confirms the decisions for what is there now")
+            })
+            .collect();
+        if let Some(version) = provenance["catalogue_version"].as_str()
+            && version != crate::catalogue::VERSION
+        {
+            findings.push(
+                Finding::new(
+                    Grade::Note,
+                    Check::Inputs,
+                    format!(
+                        "it was reasoned with catalogue {version}, and is checked with catalogue {}",
+                        crate::catalogue::VERSION
+                    ),
+                )
+                .at("provenance.catalogue_version"),
+            );
+        }
+        findings
+    }
+}
+
+fn unreadable(error: &Error) -> Finding {
+    Finding::new(
+        Grade::Warning,
+        Check::Inputs,
+        format!("what the plan was derived from cannot be read: {}", error.whole()),
+    )
+    .hint(error.hint())
+}
+
+/// The facts of a model of which a plan tells the type.
+fn nothing_but_its_type(subject: &Subject) -> Result<Bundle, Error> {
+    let model_type = match (subject.backend, subject.value["model"]["model_type"].as_str()) {
+        (Backend::Onnx, _) => "onnx",
+        (Backend::Torch, None | Some("onnx")) => "unknown",
+        (Backend::Torch, Some(family)) => family,
+    };
+    let analysis = json!({
+        "analysis_status": "partial",
+        "model": { "model_path": "", "model_type": model_type },
+        "quantization_targets": {},
+    });
+    let analysis: ModelAnalysis = serde_json::from_value(analysis).map_err(|error| {
+        Error::ArtefactInvalid { role: "quant_plan", place: None, detail: error.to_string() }
+    })?;
+    Ok(Bundle {
+        analysis,
+        analysis_path: None,
+        analysed_here: false,
+        environment: None,
+        install: None,
+        session_context: None,
+        intent: Intent::default(),
+    })
+}
+
+/// A plan for another model than the one at hand.
+fn other_model(subject: &Subject, analysis: &ModelAnalysis) -> Option<Finding> {
+    let planned = subject.value["model"]["model_type"].as_str()?;
+    let found = analysis.model.model_type.as_str();
+    (!planned.eq_ignore_ascii_case(found)).then(|| {
+        Finding::new(
+            Grade::Defect,
+            Check::Inputs,
+            format!(
+                "the plan is for a model of type `{planned}`, and the model is of type `{found}`"
+            ),
+        )
+        .at("model.model_type")
+    })
+}
+
+fn held_against(reading: &Reading, model: Model) -> Vec<String> {
+    let bundle = &reading.bundle;
+    let mut what = Vec::new();
+    if model.is_known() {
+        let structure = match (&reading.graph, &reading.modules) {
+            (Some(graph), _) => format!("{} nodes", graph.nodes.len()),
+            (None, Some(modules)) => format!("{} linear modules", modules.linears.len()),
+            (None, None) => "its analysis only".to_owned(),
+        };
+        what.push(format!("the model `{}` ({structure})", bundle.analysis.model.model_path));
+    }
+    if bundle.environment.is_some() {
+        what.push("an environment".to_owned());
+    }
+    if bundle.install.is_some() {
+        what.push("an install result".to_owned());
+    }
+    what
+}

@@ -7,7 +7,10 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use quantplan::{
     catalogue::Catalogue,
-    facts::{Graph, ModelAnalysis, Node, Tensor},
+    facts::{
+        ModelAnalysis,
+        graph::{Graph, NodeText, Tensor},
+    },
     intent::Intent,
     rules::{self, Context, Outcome},
 };
@@ -15,13 +18,13 @@ use serde_json::json;
 
 /// A chain of convolutions with a box decoder at its end.
 fn graph(nodes: usize) -> Graph {
-    let mut graph = Graph::default();
+    let (mut all, mut tensors) = (Vec::new(), Vec::new());
     for i in 0..nodes {
         let op_type = ["Conv", "Sigmoid", "Mul", "Concat"][i % 4];
         let weight = format!("model.{i}.weight");
         let mut inputs = vec![format!("/model.{}/output_0", i.wrapping_sub(1)), weight.clone()];
         if op_type == "Conv" {
-            graph.tensors.push(Tensor {
+            tensors.push(Tensor {
                 name: weight,
                 dtype: "float32".to_owned(),
                 dims: vec![64, 64, 3, 3],
@@ -32,16 +35,16 @@ fn graph(nodes: usize) -> Graph {
         }
         let output =
             if i + 1 == nodes { "output0".to_owned() } else { format!("/model.{i}/output_0") };
-        graph.nodes.push(Node {
+        all.push(NodeText {
             name: format!("/model.{i}/{op_type}"),
             op_type: op_type.to_owned(),
             inputs,
             outputs: vec![output],
             top: true,
-            ..Node::default()
+            ..NodeText::default()
         });
     }
-    graph
+    Graph::new(all, tensors)
 }
 
 fn analysis(nodes: usize) -> ModelAnalysis {

@@ -6,9 +6,14 @@
 
 pub mod torch;
 
+use std::collections::BTreeMap;
+
 use crate::{
     catalogue::presets::Preset,
-    facts::{ByName, Graph, ModelAnalysis, Node, Tensor},
+    facts::{
+        ModelAnalysis,
+        graph::{Graph, Node, Tensor, Value},
+    },
 };
 
 /// Bytes of a Hugging Face model as it is stored; `None` when nothing tells them.
@@ -32,31 +37,36 @@ pub struct Weights {
     pub quantized: u64,
 }
 
-/// The tensors of a graph, to be found by name.
+/// The tensors of a graph, to be found by the values that they give.
 #[derive(Debug)]
 struct Tensors<'g> {
     all: &'g [Tensor],
-    by_name: ByName<usize>,
+    by_value: BTreeMap<Value, usize>,
 }
 
 impl<'g> Tensors<'g> {
     fn new(graph: &'g Graph) -> Self {
-        let names = graph.tensors.iter().enumerate().map(|(at, tensor)| (tensor.name.as_str(), at));
-        Self { all: &graph.tensors, by_name: ByName::new(names) }
+        let mut by_value = BTreeMap::new();
+        for (at, tensor) in graph.tensors.iter().enumerate() {
+            if let Some(value) = graph.value(&tensor.name) {
+                by_value.entry(value).or_insert(at);
+            }
+        }
+        Self { all: &graph.tensors, by_value }
     }
 
-    fn position(&self, name: &str) -> Option<usize> {
-        self.by_name.candidates(name).copied().find(|at| self.all[*at].name == name)
+    fn position(&self, value: Value) -> Option<usize> {
+        self.by_value.get(&value).copied()
     }
 }
 
 /// The input of a node that holds its weights, for the op types that have one.
-fn weight_of(node: &Node) -> Option<&str> {
-    let position = match node.op_type.as_str() {
+fn weight_of(node: Node<'_>) -> Option<Value> {
+    let position = match node.op_type() {
         "Conv" | "ConvTranspose" | "Gemm" | "MatMul" => 1,
         _ => return None,
     };
-    node.inputs.get(position).map(String::as_str)
+    node.inputs().get(position).copied()
 }
 
 /// Bytes before and after, when the weights of these nodes get the bits of the preset.
@@ -65,13 +75,13 @@ fn weight_of(node: &Node) -> Option<&str> {
 pub fn weights<'g>(
     graph: &'g Graph,
     preset: &Preset,
-    quantized: impl IntoIterator<Item = &'g Node>,
+    quantized: impl IntoIterator<Item = Node<'g>>,
 ) -> Weights {
     let tensors = Tensors::new(graph);
     let mut smaller = vec![false; tensors.all.len()];
     if !preset.weights_in_float {
         for node in quantized {
-            if let Some(at) = weight_of(node).and_then(|name| tensors.position(name)) {
+            if let Some(at) = weight_of(node).and_then(|value| tensors.position(value)) {
                 let tensor = &tensors.all[at];
                 smaller[at] = tensor.dims.len() > 1 && tensor.dtype.contains("float");
             }
@@ -87,7 +97,7 @@ pub fn weights<'g>(
 }
 
 fn quantized_bytes(tensor: &Tensor, preset: &Preset) -> u64 {
-    let elements = tensor.dims.iter().fold(1_u64, |all, dim| all.saturating_mul(*dim));
+    let elements = tensor.elements();
     // Bits are exact in quarters, so thousandths lose nothing.
     let thousandths = (preset.weight.bits * 1000.0).round().max(0.0) as u64;
     let data = elements.saturating_mul(thousandths).div_ceil(8000);
@@ -100,10 +110,9 @@ fn quantized_bytes(tensor: &Tensor, preset: &Preset) -> u64 {
 pub fn constant_matmul_bytes(graph: &Graph) -> u64 {
     let tensors = Tensors::new(graph);
     let mut found: Vec<usize> = graph
-        .nodes
-        .iter()
-        .filter(|node| node.op_type == "MatMul")
-        .filter_map(|node| tensors.position(node.inputs.get(1)?))
+        .nodes()
+        .filter(|node| node.op_type() == "MatMul")
+        .filter_map(|node| tensors.position(*node.inputs().get(1)?))
         .filter(|at| tensors.all[*at].dims.len() == 2)
         .collect();
     found.sort_unstable();
@@ -114,7 +123,7 @@ pub fn constant_matmul_bytes(graph: &Graph) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::Catalogue;
+    use crate::{catalogue::Catalogue, facts::graph::NodeText};
 
     #[test]
     fn weights_shrink_by_the_bits_of_the_preset() {
@@ -124,27 +133,23 @@ mod tests {
             dims: dims.to_vec(),
             bytes: 4 * dims.iter().product::<u64>(),
         };
-        let node = |op_type: &str, inputs: &[&str]| Node {
+        let node = |op_type: &str, inputs: &[&str]| NodeText {
             op_type: op_type.to_owned(),
             inputs: inputs.iter().map(|name| (*name).to_owned()).collect(),
-            ..Node::default()
+            ..NodeText::default()
         };
-        let graph = Graph {
-            nodes: vec![
-                node("Conv", &["x", "w", "b"]),
-                node("MatMul", &["y", "m"]),
-                node("Add", &["z", "a"]),
-            ],
-            tensors: vec![
-                tensor("w", &[8, 3, 3, 3]),
-                tensor("b", &[8]),
-                tensor("m", &[256, 128]),
-                tensor("a", &[1, 10]),
-            ],
-        };
+        let nodes =
+            [node("Conv", &["x", "w", "b"]), node("MatMul", &["y", "m"]), node("Add", &["z", "a"])];
+        let tensors = vec![
+            tensor("w", &[8, 3, 3, 3]),
+            tensor("b", &[8]),
+            tensor("m", &[256, 128]),
+            tensor("a", &[1, 10]),
+        ];
+        let graph = Graph::new(nodes, tensors);
         let check = |preset: &str, after: u64, quantized: u64| {
             let preset = Catalogue.presets().get(preset).unwrap();
-            let found = weights(&graph, preset, &graph.nodes);
+            let found = weights(&graph, preset, graph.nodes());
             assert_eq!(
                 found,
                 Weights { before: 864 + 32 + 131_072 + 40, after, quantized },

@@ -6,6 +6,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod graph;
 pub mod machine;
 pub mod torch;
 
@@ -303,88 +304,6 @@ pub struct AnalysisRisk {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovery_hint: Option<String>,
-}
-
-/// The nodes of an ONNX model, one by one: what exclusions, coverage and size estimates look at.
-///
-/// It is read with the analysis, but it is not part of `model_analysis.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Graph {
-    /// Nodes of the top graph in file order, then those of subgraphs and functions.
-    pub nodes: Vec<Node>,
-    /// Tensors with a value in the file: initializers and Constant attributes.
-    pub tensors: Vec<Tensor>,
-}
-
-/// Items of a graph, to be found by the name of a tensor; the order of items with one name is kept.
-#[derive(Debug, Clone)]
-pub struct ByName<T>(Vec<(u64, T)>);
-
-impl<T> ByName<T> {
-    /// Sorts items by the hash of their name, which is much faster than by long names with one beginning.
-    pub fn new<'n>(items: impl IntoIterator<Item = (&'n str, T)>) -> Self {
-        let mut items: Vec<(u64, T)> =
-            items.into_iter().map(|(name, item)| (hash(name), item)).collect();
-        items.sort_by_key(|(hash, _)| *hash);
-        Self(items)
-    }
-
-    /// The items that may have this name; the caller compares the names themselves.
-    pub fn candidates(&self, name: &str) -> impl Iterator<Item = &T> {
-        let wanted = hash(name);
-        let from = self.0.partition_point(|(hash, _)| *hash < wanted);
-        self.0[from..].iter().take_while(move |(hash, _)| *hash == wanted).map(|(_, item)| item)
-    }
-}
-
-/// FNV-1a: the same on every machine and in every run.
-fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-/// One node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Node {
-    /// Name; empty when it has none.
-    pub name: String,
-    /// Op type, for example `Conv`.
-    pub op_type: String,
-    /// Domain; empty for `ai.onnx`.
-    pub domain: String,
-    /// Names of its inputs.
-    pub inputs: Vec<String>,
-    /// Names of its outputs.
-    pub outputs: Vec<String>,
-    /// Short integer and string attributes (`group`, `mode`, `ceil_mode`, `auto_pad`, …).
-    pub attributes: BTreeMap<String, Attribute>,
-    /// Whether it stands in the top graph.
-    pub top: bool,
-}
-
-/// A short attribute of a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attribute {
-    /// An integer.
-    Int(i64),
-    /// A few integers.
-    Ints(Vec<i64>),
-    /// A short string.
-    Text(String),
-}
-
-/// The header of a tensor with a value.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tensor {
-    /// Name; for a Constant the name of its output.
-    pub name: String,
-    /// Element type in lower case.
-    pub dtype: String,
-    /// Sizes of the dimensions.
-    pub dims: Vec<u64>,
-    /// Bytes of its value.
-    pub bytes: u64,
 }
 
 /// `env_context.json`: the machine.

@@ -23,7 +23,7 @@ use crate::intake::hf::TorchModel;
 use crate::intake::onnx::defect::Defect;
 
 /// A model of either kind.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub enum AnyModel {
     /// An ONNX model.
     Onnx(onnx::Model),

@@ -23,7 +23,8 @@ use serde_json::Value;
 use crate::{
     catalogue::{self, Catalogue, releases::Release},
     facts::{
-        EnvContext, Graph, InstallResult, ModelAnalysis, OnnxFacts, OnnxTargets, SessionContext,
+        EnvContext, InstallResult, ModelAnalysis, OnnxFacts, OnnxTargets, SessionContext,
+        graph::Graph,
         torch::{Modules, TorchFacts},
     },
     intent::Intent,

@@ -16,7 +16,6 @@ mod quantized;
 mod risks;
 mod source;
 pub mod wire;
-mod wiring;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -26,13 +25,13 @@ use std::path::Path;
 use serde_json::Map;
 use tracing::debug;
 
+use crate::facts::graph::{Graph, Kind};
 use crate::facts::{
-    AnalysisStatus, Graph, ModelAnalysis, ModelFacts, NodeCounts, OnnxFacts, OnnxTargets, Opset,
+    AnalysisStatus, ModelAnalysis, ModelFacts, NodeCounts, OnnxFacts, OnnxTargets, Opset,
     QuantizationTargets, TensorFacts, WeightFacts,
 };
 use crate::intake::onnx::defect::Defect;
 use crate::intake::onnx::external::Missing;
-use crate::intake::onnx::kinds::{Kind, Kinds};
 use crate::intake::onnx::proto::Contents;
 use crate::intake::onnx::risks::Findings;
 use crate::intake::onnx::wire::{Limits, Wire};
@@ -48,7 +47,7 @@ const LINEAR: [&str; 3] = ["MatMul", "Gemm", "Conv"];
 const HEAD: u64 = 512;
 
 /// A model as it was read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Model {
     /// What is written to `model_analysis.json`.
     pub analysis: ModelAnalysis,
@@ -100,7 +99,7 @@ pub fn read_from<S: Read + Seek>(
     let folder = path.parent().unwrap_or(Path::new(""));
     let missing = external::missing(folder, &contents.external);
     let model = describe(contents, &missing, path, length, digest);
-    debug!(nodes = model.graph.nodes.len(), tensors = model.graph.tensors.len(), "read a model");
+    debug!(nodes = model.graph.nodes().len(), tensors = model.graph.tensors.len(), "read a model");
     Ok(model)
 }
 
@@ -127,11 +126,7 @@ fn describe(
 ) -> Model {
     let (opsets, repeated_domains) = one_for_each_domain(contents.opsets);
     let mut weights = contents.weights;
-    let mut nodes = contents.nodes;
-    let top_nodes = nodes.len();
-    nodes.extend(contents.nested);
-    let kinds = contents.kinds;
-    let graph = Graph { nodes, tensors: contents.tensors };
+    let graph = contents.graph.finish(contents.tensors);
     let initialized: Vec<&str> =
         contents.top_initializers.iter().map(|at| graph.tensors[*at].name.as_str()).collect();
     if contents.top_initializers.len() as u64 != weights.initializers {
@@ -140,14 +135,14 @@ fn describe(
     }
     let inputs = without_initializers(contents.inputs, &initialized, &mut weights);
 
-    let op_counts = kinds.sum(|kind| &kind.op_type, |kind| kind.count);
-    let mut op_counts_top = kinds.sum(|kind| &kind.op_type, |kind| kind.count_top);
+    let op_counts = kinds::sum(&graph, |kind| &kind.op_type, |kind| kind.count);
+    let mut op_counts_top = kinds::sum(&graph, |kind| &kind.op_type, |kind| kind.count_top);
     if op_counts_top == op_counts {
         op_counts_top.clear();
     }
     let of = |op: &str| op_counts.get(op).copied().unwrap_or(0);
-    let evidence = quantized::evidence(&graph, &kinds, contents.annotations);
-    let work = architecture::work(&contents.wiring, &kinds);
+    let evidence = quantized::evidence(&graph, contents.annotations);
+    let work = architecture::work(&graph);
     let architecture = work.guess();
     let external_bytes = weights.external_bytes;
     let facts = OnnxFacts {
@@ -164,19 +159,19 @@ fn describe(
         outputs: contents.outputs,
         has_qdq_already: Some(!evidence.is_empty()),
         has_quark_custom_ops: Some(
-            kinds.list.iter().any(|kind| quantized::is_quark_op(&kind.domain, &kind.op_type)),
+            graph.kinds().iter().any(|kind| quantized::is_quark_op(&kind.domain, &kind.op_type)),
         ),
         quantization_evidence: evidence,
         architecture_guess: Some(architecture),
         file_size_bytes: Some(length),
         structural_digest: Some(digest),
         nodes: Some(NodeCounts {
-            top: top_nodes as u64,
-            all: graph.nodes.len() as u64,
-            unnamed: graph.nodes.iter().filter(|node| node.name.is_empty()).count() as u64,
+            top: graph.kinds().iter().map(|kind| kind.count_top).sum(),
+            all: graph.nodes().len() as u64,
+            unnamed: graph.nodes().filter(|node| node.name().is_empty()).count() as u64,
             functions: contents.functions.len() as u64,
         }),
-        custom_domains: custom_domains(&kinds, &contents.functions),
+        custom_domains: custom_domains(&graph, &contents.functions),
         weights: Some(weights),
         other: Map::new(),
     };
@@ -283,12 +278,12 @@ fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<String, u64> {
 }
 
 /// Nodes of each domain that is not ONNX's own; calls of the model's functions need no library.
-fn custom_domains(kinds: &Kinds, functions: &[(String, String)]) -> BTreeMap<String, u64> {
+fn custom_domains(graph: &Graph, functions: &[(String, String)]) -> BTreeMap<String, u64> {
     let functions: HashSet<(&str, &str)> =
         functions.iter().map(|(domain, name)| (domain.as_str(), name.as_str())).collect();
     let is_custom = |kind: &Kind| {
         let (domain, op) = (kind.domain.as_str(), kind.op_type.as_str());
         !matches!(domain, "" | "ai.onnx.ml") && !functions.contains(&(domain, op))
     };
-    kinds.sum(|kind| &kind.domain, |kind| if is_custom(kind) { kind.count } else { 0 })
+    kinds::sum(graph, |kind| &kind.domain, |kind| if is_custom(kind) { kind.count } else { 0 })
 }

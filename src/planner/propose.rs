@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     catalogue::Catalogue,
-    facts::{EnvContext, Graph, InstallResult, ModelAnalysis, SessionContext, torch::Modules},
+    facts::{
+        EnvContext, InstallResult, ModelAnalysis, SessionContext, graph::Graph, torch::Modules,
+    },
     intake::{AnyModel, IntakeError},
     intent::{Changes, Intent},
     plan::{Draft, Handoff, Input, Resume, digest::Digest},

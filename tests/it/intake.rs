@@ -155,7 +155,7 @@ fn subgraphs_and_functions_count_in_everything_but_the_top() {
     let nodes = facts(&model).nodes.unwrap();
     assert_eq!((nodes.top, nodes.all), (1, 5));
     assert_eq!(model.analysis.quantization_targets.linear_layer_count, Some(2));
-    assert_eq!(model.graph.nodes.iter().filter(|node| node.top).count(), 1);
+    assert_eq!(model.graph.nodes().filter(|node| node.is_top()).count(), 1);
     let nodes = facts(&good("functions.onnx")).nodes.unwrap();
     assert_eq!((nodes.top, nodes.all, nodes.functions), (2, 3, 1));
     assert!(facts(&good("functions.onnx")).custom_domains.is_empty());
@@ -367,9 +367,8 @@ fn agree(name: &str, model: &Model, truth: &Value) {
         if targets.op_counts_top.is_empty() { &targets.op_counts } else { &targets.op_counts_top };
     let domains: std::collections::BTreeSet<&str> = model
         .graph
-        .nodes
-        .iter()
-        .map(|node| if node.domain.is_empty() { "ai.onnx" } else { &node.domain })
+        .nodes()
+        .map(|node| if node.domain().is_empty() { "ai.onnx" } else { node.domain() })
         .collect();
     let opsets: Vec<Value> =
         facts.opsets.iter().map(|opset| serde_json::json!([opset.domain, opset.version])).collect();

@@ -5,8 +5,8 @@
 //! dense layers by their weights, attention as a `Softmax` between two products of activations, recurrence
 //! as `LSTM`, `GRU` and `RNN` nodes or as a gated `Tanh` that a gate scales again.
 
-use crate::intake::onnx::kinds::Kinds;
-use crate::intake::onnx::wiring::{Value, Wiring};
+use crate::facts::graph::{Graph, Value};
+use crate::intake::onnx::kinds;
 use crate::vocab::Architecture;
 
 /// The share of the weights that makes convolutions count beside attention or recurrence.
@@ -36,16 +36,16 @@ pub struct Work {
 }
 
 /// Finds what does the work.
-pub fn work(wiring: &Wiring, kinds: &Kinds) -> Work {
-    let mut ops = kinds.map(|kind| Op::new(&kind.op_type));
-    if !(kinds.has("Tanh") && kinds.has("Sigmoid")) {
+pub fn work(graph: &Graph) -> Work {
+    let mut ops: Vec<Op> = graph.kinds().iter().map(|kind| Op::new(&kind.op_type)).collect();
+    if !(kinds::has(graph, "Tanh") && kinds::has(graph, "Sigmoid")) {
         // Without gates there is no cell to end.
         ops.iter_mut().filter(|op| op.role == Role::Gate).for_each(|op| op.role = Role::Other);
     }
     if ops.iter().all(|op| op.role == Role::Other) {
         Work::default()
     } else {
-        Index::new(wiring, &ops).work()
+        Index::new(graph, &ops).work()
     }
 }
 
@@ -202,9 +202,10 @@ fn role(op_type: &str) -> Role {
 
 /// Who makes which value.
 struct Index<'a> {
-    wiring: &'a Wiring,
-    /// What each kind of node is.
-    ops: &'a [Op],
+    /// What each node is.
+    ops: Vec<&'a Op>,
+    /// The inputs of each node.
+    inputs: Vec<&'a [Value]>,
     /// The node that makes each value.
     producers: Vec<Option<u32>>,
     /// The elements of each value that is a weight.
@@ -212,29 +213,30 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn new(wiring: &'a Wiring, ops: &'a [Op]) -> Self {
-        let mut producers = vec![None; wiring.count()];
-        // Where a name is made twice, the top graph counts.
-        for top in [true, false] {
-            for (at, link) in (0_u32..).zip(&wiring.links).filter(|(_, link)| link.top == top) {
-                if !ops[link.kind as usize].makes_weight {
-                    for value in wiring.outputs(link) {
-                        producers[*value as usize].get_or_insert(at);
-                    }
+    fn new(graph: &'a Graph, kinds: &'a [Op]) -> Self {
+        let ops: Vec<&Op> = graph.nodes().map(|node| &kinds[node.kind()]).collect();
+        let mut producers = vec![None; graph.value_count()];
+        // Where a name is made twice, the top graph counts, and its nodes come first.
+        for (at, node) in (0_u32..).zip(graph.nodes()) {
+            if !ops[at as usize].makes_weight {
+                for value in Graph::named(node.outputs()) {
+                    producers[value as usize].get_or_insert(at);
                 }
             }
         }
-        let mut weights = vec![None; wiring.count()];
-        for (value, elements) in &wiring.tensors {
-            // Sums of weights stay far from overflow.
-            weights[*value as usize].get_or_insert((*elements).min(1 << 40));
+        let mut weights = vec![None; graph.value_count()];
+        for tensor in &graph.tensors {
+            if let Some(value) = graph.value(&tensor.name) {
+                // Sums of weights stay far from overflow.
+                weights[value as usize].get_or_insert(tensor.elements().min(1 << 40));
+            }
         }
-        Self { wiring, ops, producers, weights }
+        Self { ops, inputs: graph.nodes().map(|node| node.inputs()).collect(), producers, weights }
     }
 
     fn work(&self) -> Work {
         let mut work = Work::default();
-        for at in 0..self.wiring.links.len() as u32 {
+        for at in 0..self.ops.len() as u32 {
             match self.op(at).role {
                 Role::Conv => {
                     work.convs += 1;
@@ -268,11 +270,11 @@ impl<'a> Index<'a> {
     }
 
     fn op(&self, at: u32) -> &Op {
-        &self.ops[self.wiring.links[at as usize].kind as usize]
+        self.ops[at as usize]
     }
 
     fn inputs(&self, at: u32) -> &'a [Value] {
-        self.wiring.inputs(&self.wiring.links[at as usize])
+        self.inputs[at as usize]
     }
 
     fn producer(&self, value: Value) -> Option<u32> {

@@ -1,6 +1,7 @@
 //! Guesses the order of the dimensions of an image input.
 
-use crate::facts::{Attribute, Dim, Graph, Node, TensorFacts};
+use crate::facts::graph::{Attribute, Graph, Node, Value};
+use crate::facts::{Dim, TensorFacts};
 use crate::vocab::Layout;
 
 /// Ops that take their input as batch, channels, height, width.
@@ -33,7 +34,7 @@ pub fn guess(inputs: &[TensorFacts], graph: &Graph) -> Layout {
     if let Some(layout) = by_use(&input.name, graph) {
         return layout;
     }
-    let has_convs = graph.nodes.iter().any(|node| node.op_type.contains("Conv"));
+    let has_convs = graph.kinds().iter().any(|kind| kind.op_type.contains("Conv"));
     let is_channels = |dim: &Dim| matches!(dim.fixed(), Some(1 | 3 | 4));
     match (is_channels(second), is_channels(last)) {
         (true, false) if has_convs => Layout::Nchw,
@@ -43,17 +44,17 @@ pub fn guess(inputs: &[TensorFacts], graph: &Graph) -> Layout {
 }
 
 fn by_use(input: &str, graph: &Graph) -> Option<Layout> {
-    let mut name = input;
+    let mut value = graph.value(input)?;
     for _ in 0..HOPS {
-        let mut users = graph.nodes.iter().filter(|node| node.top && takes(node, name));
+        let mut users = graph.nodes().filter(|node| node.is_top() && takes(*node, value));
         let mut next = None;
         for user in users.by_ref() {
-            let op = user.op_type.as_str();
+            let op = user.op_type();
             if CHANNELS_FIRST.contains(&op) {
                 return Some(Layout::Nchw);
             }
             if op == "Transpose" {
-                return match user.attributes.get("perm") {
+                return match user.attribute("perm") {
                     Some(Attribute::Ints(perm)) if perm == &[0, 3, 1, 2] => Some(Layout::Nhwc),
                     // Towards channels-last: it came channels-first.
                     Some(Attribute::Ints(perm)) if perm == &[0, 2, 3, 1] => Some(Layout::Nchw),
@@ -61,42 +62,43 @@ fn by_use(input: &str, graph: &Graph) -> Option<Layout> {
                 };
             }
             if KEEPS_LAYOUT.contains(&op) {
-                next = next.or(user.outputs.first());
+                next = next.or(user.outputs().first());
             }
         }
-        name = next?;
+        value = *next?;
     }
     None
 }
 
-fn takes(node: &Node, name: &str) -> bool {
+fn takes(node: Node<'_>, value: Value) -> bool {
     // Only the first two: the rest are scales, sizes and pads.
-    node.inputs.iter().take(2).any(|input| input == name)
+    node.inputs().iter().take(2).any(|input| *input == value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::graph::NodeText;
 
-    fn node(op_type: &str, input: &str, output: &str) -> Node {
-        Node {
+    fn node(op_type: &str, input: &str, output: &str) -> NodeText {
+        NodeText {
             op_type: op_type.into(),
             inputs: vec![input.into()],
             outputs: vec![output.into()],
             top: true,
-            ..Node::default()
+            ..NodeText::default()
         }
     }
 
     #[test]
     fn the_use_of_an_input_counts_before_its_sizes() {
-        let check = |sizes: &[i64], nodes: Vec<Node>, expected: Layout| {
+        let check = |sizes: &[i64], nodes: Vec<NodeText>, expected: Layout| {
             let input = TensorFacts {
                 name: "x".into(),
                 dtype: "float32".into(),
                 shape: Some(sizes.iter().map(|size| Dim::Size(*size)).collect()),
             };
-            assert_eq!(guess(&[input], &Graph { nodes, tensors: vec![] }), expected, "{sizes:?}");
+            assert_eq!(guess(&[input], &Graph::new(nodes, vec![])), expected, "{sizes:?}");
         };
         let mut to_channels_first = node("Transpose", "x", "t");
         to_channels_first.attributes.insert("perm".into(), Attribute::Ints(vec![0, 3, 1, 2]));

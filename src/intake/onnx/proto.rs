@@ -11,17 +11,18 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::mem::size_of;
 
-use crate::facts::{Node, Opset, Tensor, TensorFacts, WeightFacts};
+use crate::facts::graph::{Builder, Kind, NewNode, Span, Tensor, Value};
+use crate::facts::{Opset, TensorFacts, WeightFacts};
 use crate::intake::onnx::defect::Defect;
-use crate::intake::onnx::kinds::{Kind, Kinds};
 use crate::intake::onnx::wire::{Field, Wire};
-use crate::intake::onnx::wiring::{Link, Wiring};
 
 /// A node takes about so many bytes of a graph without weights, and room for so many is made ahead.
 const NODE_BYTES: u64 = 64;
 const MOST_RESERVED: u64 = 1 << 16;
-/// What one name of a node takes beside its text: in the node, in the wiring, and in the table of names.
-const VALUE_BYTES: u64 = size_of::<String>() as u64 + 4 + 2 * 16;
+/// What a node takes beside its names and attributes, and once more while its vector grows.
+const NODE_ENTRY: u64 = 2 * 32;
+/// What a name takes beside its text where it is new: in the list of names and in their table.
+const NAME_ENTRY: u64 = 2 * (size_of::<Span>() + 16) as u64;
 
 /// What a model file says.
 #[derive(Debug, Default)]
@@ -38,14 +39,8 @@ pub struct Contents {
     pub inputs: Vec<TensorFacts>,
     /// Outputs of the top graph.
     pub outputs: Vec<TensorFacts>,
-    /// Nodes of the top graph.
-    pub nodes: Vec<Node>,
-    /// Nodes of subgraphs and functions.
-    pub nested: Vec<Node>,
-    /// The kinds of the nodes.
-    pub kinds: Kinds,
-    /// Which node makes and takes which value.
-    pub wiring: Wiring,
+    /// The nodes of all graphs and functions.
+    pub graph: Builder,
     /// Initializers and values of Constant nodes.
     pub tensors: Vec<Tensor>,
     /// Which of `tensors` are initializers of the top graph.
@@ -62,7 +57,8 @@ pub struct Contents {
 
 /// Reads a whole `ModelProto`.
 pub fn read<S: Read + Seek>(wire: &mut Wire<S>) -> Result<Contents, Defect> {
-    let mut walk = Walk { wire, out: Contents::default(), depth: 0 };
+    let mut walk =
+        Walk { wire, out: Contents::default(), depth: 0, text: String::new(), ends: Vec::new() };
     walk.model()?;
     Ok(walk.out)
 }
@@ -76,6 +72,17 @@ struct Walk<'a, S> {
     wire: &'a mut Wire<S>,
     out: Contents,
     depth: u32,
+    /// The text that was read last.
+    text: String,
+    /// Inputs and outputs of the nodes that are being read; a node stands in an attribute of another.
+    ends: Vec<(End, Value)>,
+}
+
+/// Which end of a node a value is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Input,
+    Output,
 }
 
 impl<S: Read + Seek> Walk<'_, S> {
@@ -149,9 +156,8 @@ impl<S: Read + Seek> Walk<'_, S> {
         let graph = self.wire.message(field, "GraphProto")?;
         if top {
             // A guess that saves copying while the vectors grow; what is not used is never touched.
-            let nodes = (field.payload() / NODE_BYTES).min(MOST_RESERVED) as usize;
-            self.out.nodes.reserve(nodes);
-            self.out.wiring.reserve(nodes);
+            let nodes = (field.payload() / NODE_BYTES).min(MOST_RESERVED);
+            self.out.graph.reserve(nodes as usize, (nodes * NODE_BYTES) as usize);
         }
         while let Some(field) = self.wire.next(graph)? {
             match field.number {
@@ -193,60 +199,68 @@ impl<S: Read + Seek> Walk<'_, S> {
         if top {
             self.out.top_initializers.push(self.out.tensors.len());
         }
-        self.out.wiring.add_tensor(&tensor.name, &tensor.dims);
         self.out.tensors.push(tensor);
     }
 
     fn node(&mut self, field: Field, top: bool) -> Result<(), Defect> {
         let message = self.wire.message(field, "NodeProto")?;
-        self.wire.keep((size_of::<Node>() + size_of::<Link>()) as u64)?;
-        let mut node = Node { top, ..Node::default() };
+        self.wire.keep(NODE_ENTRY)?;
+        let mut node = NewNode { top, ..NewNode::default() };
         let mut constants = Vec::new();
+        let first = self.ends.len();
         while let Some(field) = self.wire.next(message)? {
             match field.number {
-                1 | 2 => {
-                    self.wire.keep(VALUE_BYTES)?;
-                    let name = self.wire.text(field)?;
-                    let names =
-                        if field.number == 1 { &mut node.inputs } else { &mut node.outputs };
-                    // Most nodes have one or two inputs and one output.
-                    if names.capacity() == 0 {
-                        names.reserve_exact(if field.number == 1 { 2 } else { 1 });
-                    }
-                    names.push(name);
+                1 => self.end(field, End::Input)?,
+                2 => self.end(field, End::Output)?,
+                3 => {
+                    self.wire.read_text(field, &mut self.text)?;
+                    self.wire.keep(self.text.len() as u64)?;
+                    node.name = self.out.graph.text(&self.text);
                 }
-                3 => node.name = self.wire.text(field)?,
-                4 => node.op_type = self.wire.text(field)?,
+                4 => {
+                    self.wire.read_text(field, &mut self.text)?;
+                    node.op_type = self.out.graph.word(&self.text);
+                }
                 5 => {
                     let parts = self.attribute(field)?;
-                    self.keep_attribute(&mut node, &mut constants, parts)?;
+                    self.keep_attribute(&mut node.attributes, &mut constants, parts)?;
                 }
                 7 => {
-                    node.domain = self.wire.text(field)?;
-                    if node.domain == "ai.onnx" {
-                        node.domain.clear();
-                    }
+                    self.wire.read_text(field, &mut self.text)?;
+                    let domain = if self.text == "ai.onnx" { "" } else { &self.text };
+                    node.domain = self.out.graph.word(domain);
                 }
                 8 => self.wire.pass(field)?,
                 _ => self.wire.skip(field)?,
             }
         }
-        if node.op_type == "Constant" {
+        let ends = &self.ends[first..];
+        let of = |end: End| ends.iter().filter(move |(at, _)| *at == end).map(|(_, value)| *value);
+        let constant_name = of(End::Output).next();
+        let kind = self.out.graph.push(node, of(End::Input), of(End::Output));
+        if kind.count == 1 {
+            let names = kind.domain.len() + kind.op_type.len();
+            self.wire.keep((size_of::<Kind>() + 3 * names) as u64)?;
+        }
+        if kind.op_type == "Constant" {
+            let name = constant_name.map(|value| self.out.graph.value_name(value));
+            let name = name.unwrap_or_default().to_owned();
             for mut tensor in constants {
-                tensor.name = node.outputs.first().cloned().unwrap_or_default();
-                self.wire.keep((size_of::<Tensor>() + tensor.name.len()) as u64)?;
-                self.out.wiring.add_tensor(&tensor.name, &tensor.dims);
+                tensor.name.clone_from(&name);
+                self.wire.keep((size_of::<Tensor>() + name.len()) as u64)?;
                 self.out.tensors.push(tensor);
             }
         }
-        let (kind, new) = self.out.kinds.number(&node.domain, &node.op_type, top);
-        if new {
-            let names = node.domain.len() + node.op_type.len();
-            self.wire.keep((size_of::<Kind>() + 3 * names) as u64)?;
-        }
-        self.out.wiring.add_node(&node, kind);
-        let nodes = if top { &mut self.out.nodes } else { &mut self.out.nested };
-        nodes.push(node);
+        self.ends.truncate(first);
+        Ok(())
+    }
+
+    fn end(&mut self, field: Field, end: End) -> Result<(), Defect> {
+        self.wire.read_text(field, &mut self.text)?;
+        let (value, new) = self.out.graph.value(&self.text);
+        let name = if new { NAME_ENTRY + self.text.len() as u64 } else { 0 };
+        self.wire.keep(2 * size_of::<Value>() as u64 + name)?;
+        self.ends.push((end, value));
         Ok(())
     }
 }

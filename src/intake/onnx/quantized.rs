@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::facts::{Graph, Node};
-use crate::intake::onnx::kinds::{Kind, Kinds};
+use crate::facts::graph::{Graph, Kind, Node, Tensor, Value};
+use crate::intake::onnx::kinds;
 
 /// Integer tensors below this many elements may be tables, masks or zero points.
 const WEIGHT_ELEMENTS: u64 = 256;
@@ -15,10 +15,13 @@ const WEIGHT_ELEMENTS: u64 = 256;
 const HOPS: usize = 4;
 
 /// What was found, with counts; empty for a float model.
-pub fn evidence(graph: &Graph, kinds: &Kinds, annotations: u64) -> BTreeMap<String, u64> {
+pub fn evidence(graph: &Graph, annotations: u64) -> BTreeMap<String, u64> {
     let is_evidence = |kind: &Kind| is_quantized_op(&kind.domain, &kind.op_type);
-    let mut found =
-        kinds.sum(|kind| &kind.op_type, |kind| if is_evidence(kind) { kind.count } else { 0 });
+    let mut found = kinds::sum(
+        graph,
+        |kind| &kind.op_type,
+        |kind| if is_evidence(kind) { kind.count } else { 0 },
+    );
     for (dtype, count) in loose_weights(graph) {
         found.insert(format!("{dtype} weights"), count);
     }
@@ -80,16 +83,15 @@ fn is_small_type(dtype: &str) -> bool {
 /// Counts large tensors of small types that arithmetic uses, by type.
 fn loose_weights(graph: &Graph) -> BTreeMap<&str, u64> {
     let mut found = BTreeMap::new();
+    let is_weight =
+        |tensor: &Tensor| is_small_type(&tensor.dtype) && tensor.elements() >= WEIGHT_ELEMENTS;
     // Which weight a value holds.
-    let mut holds: HashMap<&str, usize> = graph
+    let mut holds: HashMap<Value, usize> = graph
         .tensors
         .iter()
         .enumerate()
-        .filter(|(_, tensor)| {
-            let elements = tensor.dims.iter().fold(1_u64, |all, dim| all.saturating_mul(*dim));
-            is_small_type(&tensor.dtype) && elements >= WEIGHT_ELEMENTS
-        })
-        .map(|(index, tensor)| (tensor.name.as_str(), index))
+        .filter(|(_, tensor)| is_weight(tensor))
+        .filter_map(|(index, tensor)| Some((graph.value(&tensor.name)?, index)))
         .collect();
     let mut counted = vec![false; graph.tensors.len()];
     let mut known = 0;
@@ -98,15 +100,14 @@ fn loose_weights(graph: &Graph) -> BTreeMap<&str, u64> {
             break;
         }
         known = holds.len();
-        for node in &graph.nodes {
-            let Some(&weight) = node.inputs.iter().find_map(|input| holds.get(input.as_str()))
-            else {
+        for node in graph.nodes() {
+            let Some(&weight) = node.inputs().iter().find_map(|input| holds.get(input)) else {
                 continue;
             };
-            if carries(&node.op_type) {
-                holds.extend(node.outputs.iter().map(|output| (output.as_str(), weight)));
+            if carries(node.op_type()) {
+                holds.extend(node.outputs().iter().map(|output| (*output, weight)));
             } else if is_arithmetic(node)
-                && !is_quantized_op(&node.domain, &node.op_type)
+                && !is_quantized_op(node.domain(), node.op_type())
                 && !counted[weight]
             {
                 counted[weight] = true;
@@ -124,11 +125,11 @@ fn carries(op_type: &str) -> bool {
     )
 }
 
-fn is_arithmetic(node: &Node) -> bool {
+fn is_arithmetic(node: Node<'_>) -> bool {
     // An op of another domain that takes such a tensor is a quantized op with a name of its own.
-    !node.domain.is_empty() && !node.domain.starts_with("ai.onnx")
+    !node.domain().is_empty() && !node.domain().starts_with("ai.onnx")
         || matches!(
-            node.op_type.as_str(),
+            node.op_type(),
             "Add" | "Conv" | "ConvTranspose" | "Div" | "Einsum" | "Gemm" | "MatMul" | "Mul" | "Sub"
         )
 }
@@ -136,15 +137,15 @@ fn is_arithmetic(node: &Node) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::Tensor;
+    use crate::facts::graph::NodeText;
 
-    fn node(op_type: &str, domain: &str, inputs: &[&str], outputs: &[&str]) -> Node {
-        Node {
+    fn node(op_type: &str, domain: &str, inputs: &[&str], outputs: &[&str]) -> NodeText {
+        NodeText {
             op_type: op_type.into(),
             domain: domain.into(),
             inputs: inputs.iter().map(|name| (*name).into()).collect(),
             outputs: outputs.iter().map(|name| (*name).into()).collect(),
-            ..Node::default()
+            ..NodeText::default()
         }
     }
 
@@ -154,13 +155,8 @@ mod tests {
 
     #[test]
     fn quantized_ops_and_loose_integer_weights_are_evidence() {
-        let check = |nodes: Vec<Node>, tensors: Vec<Tensor>, expected: &[(&str, u64)]| {
-            let graph = Graph { nodes, tensors };
-            let mut kinds = Kinds::default();
-            for node in &graph.nodes {
-                kinds.number(&node.domain, &node.op_type, true);
-            }
-            let found = evidence(&graph, &kinds, 0);
+        let check = |nodes: Vec<NodeText>, tensors: Vec<Tensor>, expected: &[(&str, u64)]| {
+            let found = evidence(&Graph::new(nodes, tensors), 0);
             let expected: BTreeMap<String, u64> =
                 expected.iter().map(|(name, count)| ((*name).into(), *count)).collect();
             assert_eq!(found, expected);

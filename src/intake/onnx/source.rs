@@ -57,9 +57,8 @@ impl<S: Read + Seek> Source<S> {
         })
     }
 
-    /// The next `length` bytes; memory is taken as bytes arrive.
-    pub fn take_bytes(&mut self, length: u64) -> io::Result<Vec<u8>> {
-        let mut out = Vec::new();
+    /// Adds the next `length` bytes to `out`; memory is taken as bytes arrive.
+    pub fn take_bytes(&mut self, length: u64, out: &mut Vec<u8>) -> io::Result<()> {
         let mut left = length;
         while left > 0 {
             let chunk = self.fill_buf()?;
@@ -67,12 +66,11 @@ impl<S: Read + Seek> Source<S> {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             let take = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-            out.reserve_exact(take);
             out.extend_from_slice(&chunk[..take]);
             self.consume(take);
             left -= take as u64;
         }
-        Ok(out)
+        Ok(())
     }
 
     /// Consumes `length` bytes unseen.

@@ -176,8 +176,16 @@ impl<S: Read + Seek> Wire<S> {
         Ok(Message { name, end: self.offset() + length, holder: "the message" })
     }
 
-    /// The text in `field`; bytes that are not UTF-8 are replaced.
+    /// The text in `field`, which the caller is going to keep; bytes that are not UTF-8 are replaced.
     pub fn text(&mut self, field: Field) -> Result<String, Defect> {
+        let mut text = String::new();
+        self.read_text(field, &mut text)?;
+        self.keep(text.len() as u64)?;
+        Ok(text)
+    }
+
+    /// Reads the text in `field` into `text`, in place of what was there.
+    pub fn read_text(&mut self, field: Field, text: &mut String) -> Result<(), Defect> {
         let length = field.length("a text")?;
         if length > self.limits.text {
             return Err(Defect::TooLong {
@@ -188,10 +196,12 @@ impl<S: Read + Seek> Wire<S> {
                 limit: self.limits.text,
             });
         }
-        self.keep(length)?;
-        let bytes = self.source.take_bytes(length).map_err(|cause| self.io(cause))?;
-        Ok(String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        let mut bytes = std::mem::take(text).into_bytes();
+        bytes.clear();
+        self.source.take_bytes(length, &mut bytes).map_err(|cause| self.io(cause))?;
+        *text = String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Ok(())
     }
 
     /// Calls `each` for every integer in `field`, packed or not.

@@ -254,7 +254,7 @@ fn held_against(reading: &Reading, model: Model) -> Vec<String> {
     let mut what = Vec::new();
     if model.is_known() {
         let structure = match (&reading.graph, &reading.modules) {
-            (Some(graph), _) => format!("{} nodes", graph.nodes.len()),
+            (Some(graph), _) => format!("{} nodes", graph.nodes().len()),
             (None, Some(modules)) => format!("{} linear modules", modules.linears.len()),
             (None, None) => "its analysis only".to_owned(),
         };

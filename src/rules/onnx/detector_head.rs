@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::{
-    facts::{Graph, Node},
+    facts::graph::{Graph, Node, Value},
     plan::Alternative,
     rules::{
         Context, Stage,
@@ -73,11 +73,11 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         return;
     }
     let names: Vec<&str> =
-        nodes.iter().map(|node| node.name.as_str()).filter(|name| !name.is_empty()).collect();
+        nodes.iter().map(|node| node.name()).filter(|name| !name.is_empty()).collect();
     let shown: Vec<&str> = nodes
         .iter()
-        .filter(|node| matches!(node.op_type.as_str(), "Softmax" | "Sigmoid" | "Concat"))
-        .map(|node| node.name.as_str())
+        .filter(|node| matches!(node.op_type(), "Softmax" | "Sigmoid" | "Concat"))
+        .map(|node| node.name())
         .filter(|name| !name.is_empty())
         .collect();
     let asked = ctx.requested(ROW).and_then(|value| value.as_array());
@@ -109,20 +109,21 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
 }
 
 /// The nodes between the last weighted ones and the outputs, when they decode boxes; whether by DFL.
-fn decoder<'g>(ctx: &Context<'_>, lookup: &Lookup<'g>) -> (Vec<&'g Node>, bool) {
-    let mut found: Vec<&Node> = Vec::new();
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
+fn decoder<'g>(ctx: &Context<'_>, lookup: &Lookup<'g>) -> (Vec<Node<'g>>, bool) {
+    let mut found: Vec<Node<'_>> = Vec::new();
+    let mut seen: BTreeSet<Value> = BTreeSet::new();
     let mut dfl = false;
-    let mut next: Vec<&str> =
-        ctx.onnx().outputs.iter().map(|output| output.name.as_str()).collect();
+    let outputs = ctx.onnx().outputs.iter();
+    let mut next: Vec<Value> =
+        outputs.filter_map(|output| lookup.graph.value(&output.name)).collect();
     while let Some(tensor) = next.pop() {
         let Some(node) = lookup.producer(tensor) else { continue };
-        let Some(key) = node.outputs.first() else { continue };
-        if !seen.insert(key) {
+        let Some(key) = node.outputs().first() else { continue };
+        if !seen.insert(*key) {
             continue;
         }
-        let sums_bins = node.op_type == "Conv" && is_dfl(lookup.graph, node);
-        let op_type = node.op_type.as_str();
+        let op_type = node.op_type();
+        let sums_bins = op_type == "Conv" && is_dfl(lookup.graph, node);
         if ASIDE.contains(&op_type) || (WEIGHTED.contains(&op_type) && !sums_bins) {
             continue;
         }
@@ -131,21 +132,21 @@ fn decoder<'g>(ctx: &Context<'_>, lookup: &Lookup<'g>) -> (Vec<&'g Node>, bool) 
             return (Vec::new(), false);
         }
         found.push(node);
-        let follow = if MOVES.contains(&op_type) { 1 } else { node.inputs.len() };
-        next.extend(node.inputs.iter().take(follow).map(String::as_str));
+        let follow = if MOVES.contains(&op_type) { 1 } else { node.inputs().len() };
+        next.extend(node.inputs().iter().take(follow));
     }
-    let has = |op: &str| found.iter().any(|node| node.op_type == op);
+    let has = |op: &str| found.iter().any(|node| node.op_type() == op);
     let decodes = has("Concat") && has("Mul") && (has("Sigmoid") || (dfl && has("Softmax")));
     if !decodes {
         return (Vec::new(), false);
     }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found.sort_by_key(|node| node.name());
     (found, dfl)
 }
 
 /// A 1×1 convolution to one channel: the weighted sum over the bins of a DFL.
-fn is_dfl(graph: &Graph, node: &Node) -> bool {
-    let Some(weight) = node.inputs.get(1) else { return false };
-    let tensor = graph.tensors.iter().find(|tensor| tensor.name == *weight);
+fn is_dfl(graph: &Graph, node: Node<'_>) -> bool {
+    let Some(weight) = node.input(1) else { return false };
+    let tensor = graph.tensors.iter().find(|tensor| tensor.name == weight);
     tensor.is_some_and(|tensor| matches!(tensor.dims[..], [1, bins, 1, 1] if bins > 1))
 }

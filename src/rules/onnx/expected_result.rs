@@ -23,7 +23,7 @@ use crate::{
         presets::{Preset, PresetFamily},
     },
     estimate,
-    facts::Node,
+    facts::graph::Node,
     rules::{Context, Stage, onnx::lookup::Entry, sheet::Sheet},
     vocab::Severity,
 };
@@ -37,9 +37,9 @@ pub const STAGE: Stage = Stage::Assess;
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let Some(preset) = sheet.preset.clone() else { return };
     let scope = Scope::new(ctx, sheet, &preset);
-    let nodes: Option<Vec<&Node>> = ctx.graph.map(|graph| {
-        let computing = graph.nodes.iter().filter(|node| node.op_type != "Constant");
-        computing.filter(|node| scope.admits(node)).collect()
+    let nodes: Option<Vec<Node<'_>>> = ctx.graph.map(|graph| {
+        let computing = graph.nodes().filter(|node| node.op_type() != "Constant");
+        computing.filter(|node| scope.admits(*node)).collect()
     });
     let quantized = match &nodes {
         Some(nodes) => nodes.len() as u64,
@@ -130,8 +130,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn admits(&self, node: &Node) -> bool {
-        self.admits_type(&node.op_type)
+    fn admits(&self, node: Node<'_>) -> bool {
+        self.admits_type(node.op_type())
             && self.only.as_ref().is_none_or(|only| only.iter().any(|entry| entry.means(node)))
             && !self.excluded.iter().any(|entry| entry.means(node))
     }

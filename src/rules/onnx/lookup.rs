@@ -4,60 +4,69 @@ use std::cell::OnceCell;
 
 use regex_lite::{Regex, RegexBuilder};
 
-use crate::facts::{ByName, Graph, Node};
+use crate::facts::graph::{Graph, Node, Value};
 
-/// The ends of tensors: a name with the node that makes or reads it.
-type Ends<'g> = ByName<(&'g str, &'g Node)>;
-
-/// A graph whose tensors can be found by name.
+/// A graph in which one can go from node to node.
 #[derive(Debug)]
 pub struct Lookup<'g> {
     /// The graph.
     pub graph: &'g Graph,
-    producers: Ends<'g>,
+    /// The place of the node that makes each value.
+    producers: Vec<Option<u32>>,
     // Not every rule goes forwards.
-    consumers: OnceCell<Ends<'g>>,
+    consumers: OnceCell<Consumers>,
 }
+
+/// Values with the places of the nodes that read them, sorted.
+type Consumers = Vec<(Value, u32)>;
 
 impl<'g> Lookup<'g> {
     /// Indexes the tensors of a graph.
     pub fn new(graph: &'g Graph) -> Self {
-        let producers = Self::ends(graph, |node| &node.outputs);
+        let mut producers = vec![None; graph.value_count()];
+        for (at, node) in (0_u32..).zip(graph.nodes()) {
+            for value in Graph::named(node.outputs()) {
+                producers[value as usize].get_or_insert(at);
+            }
+        }
         Self { graph, producers, consumers: OnceCell::new() }
     }
 
-    fn ends(graph: &'g Graph, names: fn(&Node) -> &[String]) -> Ends<'g> {
-        let of = move |node: &'g Node| {
-            names(node).iter().map(move |name| (name.as_str(), (name.as_str(), node)))
-        };
-        ByName::new(graph.nodes.iter().flat_map(of))
+    /// The node that makes a value.
+    pub fn producer(&self, value: Value) -> Option<Node<'g>> {
+        let at = self.producers.get(value as usize).copied().flatten()?;
+        self.graph.node(at as usize)
     }
 
-    /// The node that makes a tensor.
-    pub fn producer(&self, tensor: &str) -> Option<&'g Node> {
-        let mut found = self.producers.candidates(tensor);
-        found.find(|(name, _)| *name == tensor).map(|(_, node)| *node)
-    }
-
-    /// The nodes that read a tensor.
-    pub fn consumers<'a>(&'a self, tensor: &'a str) -> impl Iterator<Item = &'g Node> + 'a {
-        let consumers = self.consumers.get_or_init(|| Self::ends(self.graph, |node| &node.inputs));
-        let found = consumers.candidates(tensor);
-        found.filter(move |(name, _)| *name == tensor).map(|(_, node)| *node)
+    /// The nodes that read a value, each as often as it reads it.
+    pub fn consumers(&self, value: Value) -> impl Iterator<Item = Node<'g>> {
+        let all = self.consumers.get_or_init(|| consumers(self.graph));
+        let from = all.partition_point(|(known, _)| *known < value);
+        let found = all[from..].iter().take_while(move |(known, _)| *known == value);
+        found.filter_map(|(_, at)| self.graph.node(*at as usize))
     }
 
     /// The nodes that read what a node makes.
-    pub fn readers<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'g Node> + 'a {
-        node.outputs.iter().flat_map(|output| self.consumers(output))
+    pub fn readers(&self, node: Node<'g>) -> impl Iterator<Item = Node<'g>> {
+        Graph::named(node.outputs()).flat_map(|output| self.consumers(output))
     }
 
     /// Whether folding BatchNormalization will merge this node and rename it.
-    pub fn is_folded(&self, node: &Node) -> bool {
+    pub fn is_folded(&self, node: Node<'g>) -> bool {
         let mut readers = self.readers(node);
-        matches!(node.op_type.as_str(), "Conv" | "ConvTranspose" | "Gemm")
-            && readers.next().is_some_and(|next| next.op_type == "BatchNormalization")
+        matches!(node.op_type(), "Conv" | "ConvTranspose" | "Gemm")
+            && readers.next().is_some_and(|next| next.op_type() == "BatchNormalization")
             && readers.next().is_none()
     }
+}
+
+fn consumers(graph: &Graph) -> Consumers {
+    let of = |(at, node): (u32, Node<'_>)| {
+        node.inputs().iter().map(move |value| (*value, at)).collect::<Vec<_>>()
+    };
+    let mut found: Consumers = (0_u32..).zip(graph.nodes()).flat_map(of).collect();
+    found.sort_unstable();
+    found
 }
 
 /// An entry of a list of nodes: a name, or a pattern as Quark takes it.
@@ -89,19 +98,19 @@ impl<'a> Entry<'a> {
     }
 
     /// Whether it means this node.
-    pub fn means(&self, node: &Node) -> bool {
+    pub fn means(&self, node: Node<'_>) -> bool {
+        let given = node.name();
         match self {
-            Self::Name(name) => !name.is_empty() && node.name == *name,
-            Self::Pattern { prefix, regex } => {
-                !node.name.is_empty() && node.name.starts_with(prefix) && regex.is_match(&node.name)
-            }
+            _ if given.is_empty() => false,
+            Self::Name(name) => given == *name,
+            Self::Pattern { prefix, regex } => given.starts_with(prefix) && regex.is_match(given),
             Self::Broken => false,
         }
     }
 
     /// The nodes of a graph that it means.
-    pub fn nodes<'g>(&self, graph: &'g Graph) -> Vec<&'g Node> {
-        graph.nodes.iter().filter(|node| self.means(node)).collect()
+    pub fn nodes<'g>(&self, graph: &'g Graph) -> Vec<Node<'g>> {
+        graph.nodes().filter(|node| self.means(*node)).collect()
     }
 }
 

@@ -23,7 +23,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    facts::Node,
+    facts::graph::Node,
     plan::Match,
     rules::{
         Context, Stage,
@@ -94,10 +94,10 @@ fn report<'e>(
             decision: DecisionId::new(row),
             pattern: (*entry).to_owned(),
             nodes: nodes.len() as u64,
-            examples: nodes.iter().take(3).map(|node| node.name.clone()).collect(),
+            examples: nodes.iter().take(3).map(|node| node.name().to_owned()).collect(),
             bytes: None,
         });
-        let folded = |node: &&Node| lookup.is_folded(node);
+        let folded = |node: &Node<'_>| lookup.is_folded(*node);
         if folds && !nodes.is_empty() && nodes.iter().all(folded) {
             lost.push(*entry);
         }
@@ -191,7 +191,7 @@ fn warn(ctx: &Context<'_>, sheet: &mut Sheet) {
         let names = sheet.expected.matches.iter().filter(|found| found.decision.as_str() == row);
         names.flat_map(|found| &found.examples).any(|name| {
             ctx.graph.is_some_and(|graph| {
-                graph.nodes.iter().any(|node| node.name == *name && node.op_type == "Gemm")
+                graph.nodes().any(|node| node.name() == name && node.op_type() == "Gemm")
             })
         })
     };

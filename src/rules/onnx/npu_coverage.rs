@@ -20,7 +20,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    facts::{Attribute, Node},
+    facts::graph::{Attribute, Node},
     rules::{
         Context, Stage,
         sheet::{Sheet, list},
@@ -160,22 +160,14 @@ fn gelu(ctx: &Context<'_>, sheet: &mut Sheet, precision: &str) {
 /// Forms of Resize and MaxPool that the table does not tell and that are known to cut the graph.
 fn shapes(ctx: &Context<'_>, sheet: &mut Sheet) {
     let Some(graph) = ctx.graph else { return };
-    let named = |test: &dyn Fn(&&Node) -> bool| {
-        let found = graph.nodes.iter().filter(test);
+    let named = |test: &dyn Fn(Node<'_>) -> bool| {
+        let found = graph.nodes().filter(|node| test(*node));
         found
-            .map(
-                |node| {
-                    if node.name.is_empty() { node.op_type.as_str() } else { node.name.as_str() }
-                },
-            )
+            .map(|node| if node.name().is_empty() { node.op_type() } else { node.name() })
             .collect::<Vec<_>>()
     };
-    let text = |node: &Node, key: &str| match node.attributes.get(key) {
-        Some(Attribute::Text(text)) => text.clone(),
-        _ => String::new(),
-    };
     let linear = named(&|node| {
-        node.op_type == "Resize" && matches!(text(node, "mode").as_str(), "linear" | "cubic")
+        node.op_type() == "Resize" && matches!(text(node, "mode"), "linear" | "cubic")
     });
     let mut pen = sheet.by(ID);
     if !linear.is_empty() {
@@ -193,10 +185,10 @@ fn shapes(ctx: &Context<'_>, sheet: &mut Sheet) {
         );
     }
     let odd = named(&|node| {
-        node.op_type == "MaxPool"
-            && (matches!(node.attributes.get("ceil_mode"), Some(Attribute::Int(1)))
+        node.op_type() == "MaxPool"
+            && (matches!(node.attribute("ceil_mode"), Some(Attribute::Int(1)))
                 || text(node, "auto_pad").starts_with("SAME")
-                || matches!(node.attributes.get("pads"), Some(Attribute::Ints(pads)) if asymmetric(pads)))
+                || matches!(node.attribute("pads"), Some(Attribute::Ints(pads)) if asymmetric(pads)))
     });
     if !odd.is_empty() {
         pen.risk(
@@ -204,6 +196,14 @@ fn shapes(ctx: &Context<'_>, sheet: &mut Sheet) {
             format!("{} MaxPool round up or pad unevenly ({}), and the compiler has been seen to compute another output size there", odd.len(), list(&odd, 3)),
             Some("export an explicit Pad instead, or leave these nodes in float".to_owned()),
         );
+    }
+}
+
+/// A short string attribute; empty when there is none.
+fn text<'g>(node: Node<'g>, key: &str) -> &'g str {
+    match node.attribute(key) {
+        Some(Attribute::Text(text)) => text,
+        _ => "",
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::{
-    facts::Graph,
+    facts::graph::Graph,
     rules::{Context, onnx::lookup::Entry, request::Defect, sheet::list},
     vocab::near_names,
 };
@@ -52,18 +52,18 @@ fn defect(graph: &Graph, row: &str, name: &str) -> Option<Defect> {
     if matches!(entry, Entry::Broken) {
         return Some(Defect::new(format!("`{row}`: `{name}` is not a valid regular expression")));
     }
-    if graph.nodes.iter().any(|node| entry.means(node)) {
+    if graph.nodes().any(|node| entry.means(node)) {
         return None;
     }
-    let names = graph.nodes.iter().map(|node| node.name.as_str()).filter(|name| !name.is_empty());
+    let names = graph.nodes().map(|node| node.name()).filter(|name| !name.is_empty());
     let near = near_names(name, names.clone());
-    let unnamed = graph.nodes.iter().filter(|node| node.name.is_empty()).count();
+    let unnamed = graph.nodes().filter(|node| node.name().is_empty()).count();
     let looks_like_pattern = matches!(entry, Entry::Name(_)) && name.contains(['*', '^', '$']);
     let hint = if looks_like_pattern {
         "a pattern must start with `^` and contain `.*`, else it is taken as a name".to_owned()
     } else if !near.is_empty() {
         format!("did you mean {}?", list(near, 3))
-    } else if unnamed == graph.nodes.len() {
+    } else if unnamed == graph.nodes().len() {
         "no node of this graph has a name: give them names, for example with onnxsim, and analyse the model again".to_owned()
     } else {
         format!("names look like {}", list(names.take(3), 3))
@@ -90,7 +90,7 @@ pub fn subgraphs(ctx: &Context<'_>, row: &str, value: &Value) -> (Option<Value>,
     let mut defects = Vec::new();
     let mut read = Vec::new();
     let known: Option<BTreeSet<&str>> =
-        ctx.graph.map(|graph| graph.nodes.iter().map(|node| node.name.as_str()).collect());
+        ctx.graph.map(|graph| graph.nodes().map(|node| node.name()).collect());
     for pair in pairs {
         let ends = match pair.as_array().map(Vec::as_slice) {
             Some([start, end]) => names(start).zip(names(end)),

@@ -10,7 +10,8 @@ use std::{
 use quantplan::{
     catalogue::Catalogue,
     facts::{
-        Attribute, EnvContext, Graph, InstallResult, ModelAnalysis, Node, SessionContext, Tensor,
+        EnvContext, InstallResult, ModelAnalysis, SessionContext,
+        graph::{Attribute, Graph, NodeText, Tensor},
         torch::Modules,
     },
     intake::{hf, safetensors::Limits},
@@ -169,7 +170,7 @@ enum AttributeFile {
 
 impl GraphFile {
     fn graph(self) -> Graph {
-        let node = |NodeFile(name, op_type, inputs, outputs, attributes)| Node {
+        let node = |NodeFile(name, op_type, inputs, outputs, attributes)| NodeText {
             name,
             op_type,
             domain: String::new(),
@@ -194,9 +195,6 @@ impl GraphFile {
             bytes: 4 * dims.iter().product::<u64>(),
             dims,
         };
-        Graph {
-            nodes: self.nodes.into_iter().map(node).collect(),
-            tensors: self.tensors.into_iter().map(tensor).collect(),
-        }
+        Graph::new(self.nodes.into_iter().map(node), self.tensors.into_iter().map(tensor).collect())
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::mem::size_of;
 
-use crate::facts::{Attribute, Node, Tensor};
+use crate::facts::graph::{Attribute, Attributes, Tensor};
 use crate::intake::onnx::defect::Defect;
 use crate::intake::onnx::proto::{Walk, add};
 use crate::intake::onnx::wire::Field;
@@ -27,10 +27,10 @@ pub struct Parts {
 }
 
 impl<S: Read + Seek> Walk<'_, S> {
-    /// Sorts the parts of an attribute into the node, the weights and the values of a Constant.
+    /// Sorts the parts of an attribute into those of the node, the weights and the values of a Constant.
     pub fn keep_attribute(
         &mut self,
-        node: &mut Node,
+        attributes: &mut Attributes,
         constants: &mut Vec<Tensor>,
         mut parts: Parts,
     ) -> Result<(), Defect> {
@@ -63,7 +63,7 @@ impl<S: Read + Seek> Walk<'_, S> {
             && parts.name.len() as u64 <= SHORT_TEXT
         {
             self.wire.keep(size_of::<(String, Attribute)>() as u64)?;
-            node.attributes.insert(parts.name, value);
+            attributes.insert(parts.name, value);
         }
         Ok(())
     }

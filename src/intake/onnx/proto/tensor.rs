@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::mem::size_of;
 
-use crate::facts::Tensor;
+use crate::facts::graph::Tensor;
 use crate::intake::onnx::defect::Defect;
 use crate::intake::onnx::dtype;
 use crate::intake::onnx::proto::Walk;

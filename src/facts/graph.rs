@@ -4,12 +4,9 @@
 //! reading the file. So all names lie behind each other in one text, a tensor name is a number, and a
 //! [`Node`] is a view.
 
-use std::{
-    collections::BTreeMap,
-    hash::{BuildHasher, RandomState},
-};
+use std::{collections::BTreeMap, hash::BuildHasher};
 
-use hashbrown::{HashTable, hash_table};
+use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 
 /// The number of a tensor name; one name is one number in all graphs and functions of a model.
 pub type Value = u32;
@@ -349,7 +346,7 @@ struct Names {
     /// The values by the hash of their name.
     numbers: HashTable<(u64, Value)>,
     /// Keyed at random, so that nobody can make names that collide.
-    hash: RandomState,
+    hash: DefaultHashBuilder,
 }
 
 impl Default for Names {
@@ -358,7 +355,7 @@ impl Default for Names {
             text: String::new(),
             values: Vec::new(),
             numbers: HashTable::new(),
-            hash: RandomState::new(),
+            hash: DefaultHashBuilder::default(),
         };
         names.number("");
         names

@@ -202,10 +202,9 @@ fn role(op_type: &str) -> Role {
 
 /// Who makes which value.
 struct Index<'a> {
+    graph: &'a Graph,
     /// What each node is.
     ops: Vec<&'a Op>,
-    /// The inputs of each node.
-    inputs: Vec<&'a [Value]>,
     /// The node that makes each value.
     producers: Vec<Option<u32>>,
     /// The elements of each value that is a weight.
@@ -231,7 +230,7 @@ impl<'a> Index<'a> {
                 weights[value as usize].get_or_insert(tensor.elements().min(1 << 40));
             }
         }
-        Self { ops, inputs: graph.nodes().map(|node| node.inputs()).collect(), producers, weights }
+        Self { graph, ops, producers, weights }
     }
 
     fn work(&self) -> Work {
@@ -274,7 +273,7 @@ impl<'a> Index<'a> {
     }
 
     fn inputs(&self, at: u32) -> &'a [Value] {
-        self.inputs[at as usize]
+        self.graph.node(at as usize).map_or(&[], |node| node.inputs())
     }
 
     fn producer(&self, value: Value) -> Option<u32> {

@@ -48,13 +48,19 @@ impl<S: Read + Seek> Source<S> {
         self.base + self.at as u64
     }
 
-    /// The next varint, when it is one byte in the buffer.
-    pub fn small_varint(&mut self) -> Option<u64> {
-        let byte = *self.buffer[..self.filled].get(self.at)?;
-        (byte < 0x80).then(|| {
-            self.consume(1);
-            u64::from(byte)
-        })
+    /// The next varint, when it has at most `most` bytes and they are in the buffer, and it is not one of the
+    /// rare ones of ten bytes.
+    pub fn buffered_varint(&mut self, most: u64) -> Option<u64> {
+        let most = usize::try_from(most.min(9)).unwrap_or(9);
+        let mut value = 0;
+        for (place, byte) in self.buffer[self.at..self.filled].iter().take(most).enumerate() {
+            value |= u64::from(byte & 0x7f) << (7 * place);
+            if *byte < 0x80 {
+                self.consume(place + 1);
+                return Some(value);
+            }
+        }
+        None
     }
 
     /// Adds the next `length` bytes to `out`; memory is taken as bytes arrive.

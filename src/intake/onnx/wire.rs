@@ -249,13 +249,11 @@ impl<S: Read + Seek> Wire<S> {
 
     fn varint(&mut self, message: Message) -> Result<u64, Defect> {
         let offset = self.offset();
-        if offset < message.end
-            && let Some(value) = self.source.small_varint()
-        {
-            return Ok(value);
-        }
         // `read_varint` never returns when eleven bytes in a row have the high bit set, so it is shown ten.
         let window = message.end.saturating_sub(offset).min(MAX_VARINT_LEN as u64);
+        if let Some(value) = self.source.buffered_varint(window) {
+            return Ok(value);
+        }
         read_varint((&mut self.source).take(window)).map_err(|error| match error {
             VarintError::IoError(cause) => Defect::Io { offset, cause },
             VarintError::Eof | VarintError::InvalidVarint => {

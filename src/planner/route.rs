@@ -128,10 +128,11 @@ impl Planner {
                 },
             );
             for way in &mut routes.ways {
-                way.reason = format!("the plan is confirmed and written to `{}`", emitted.path());
+                way.reason =
+                    format!("the plan is confirmed and written to `{}`", emitted.file().path);
                 way.resume = Resume {
                     tool: "check_plan".to_owned(),
-                    arguments: json!({ "path": emitted.path() }),
+                    arguments: json!({ "path": emitted.file().path }),
                 };
             }
             return reply(routes.ways, None, None);

@@ -4,7 +4,7 @@
 //! here. `(session_id, seq)` is unique: of two processes that act on one session one wins and the other is
 //! told. Each row carries the hash of the row before it, so a later edit shows.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
 use tracing::trace;
@@ -131,7 +131,7 @@ impl Store {
         let connection = Connection::open(&file)?;
         keep_private(&file).map_err(failed)?;
         connection.busy_timeout(PATIENCE)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        use_wal(&connection)?;
         // Every event is on the disk before it counts.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.execute_batch(SCHEMA)?;
@@ -247,6 +247,23 @@ impl Store {
             [now - 2 * self.lifetime_ms],
         )?;
         Ok(())
+    }
+}
+
+/// Switches to the write-ahead log.
+///
+/// On a new file SQLite does not wait for another process that does the same at this moment.
+fn use_wal(connection: &Connection) -> Result<(), StoreError> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from) {
+            Err(StoreError::Busy) if waited < PATIENCE => {
+                thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            done => return done,
+        }
     }
 }
 

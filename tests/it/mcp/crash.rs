@@ -276,10 +276,14 @@ fn of_servers_that_write_revise_and_confirm_at_once_one_wins_and_the_others_are_
 
 #[test]
 fn servers_that_start_at_once_on_a_new_state_directory_all_can_use_it() {
-    let world = World::new();
-    thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| shown(&mut world.client(STATELESS, Person::nobody())));
-        }
-    });
+    for _ in 0..3 {
+        let world = World::new();
+        let clients: Vec<Client> =
+            (0..8).map(|_| world.client(STATELESS, Person::nobody())).collect();
+        thread::scope(|scope| {
+            for mut client in clients {
+                scope.spawn(move || shown(&mut client));
+            }
+        });
+    }
 }

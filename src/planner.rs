@@ -7,6 +7,7 @@ pub mod analyze;
 pub mod artefacts;
 pub mod browse;
 pub mod confirm;
+mod context;
 pub mod error;
 pub mod explain;
 pub mod probe;

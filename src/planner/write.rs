@@ -16,10 +16,11 @@ use crate::{
         Planner,
         analyze::{analysis_text, overwrite},
         artefacts::digest_of_file,
+        context,
         error::Error,
         propose::{Bundle, bundle_of},
     },
-    session::{Confirmed, PlanFile, Session, event::Event},
+    session::{PlanFile, Session, event::Event},
     store::Log,
     vocab::{RuleId, SessionId, SkillId},
 };
@@ -111,8 +112,8 @@ impl Planner {
         let plan = prepared.plan().clone();
         Ok(Reply {
             sha256: prepared.sha256().to_string(),
+            session_context_patch: context::patch(&bundle, confirmed, &path, beside.as_ref()),
             analysis_written_to: beside.map(|beside| beside.path().display().to_string()),
-            session_context_patch: patch(&bundle, confirmed, &path),
             handoff: execution(&path, &plan),
             plan,
             path,
@@ -182,28 +183,6 @@ fn analysis_ref(bundle: &Bundle, plan: &Destination, beside: Option<&Destination
         Ok(inside) => format!("./{}", inside.display()),
         Err(_) => file.display().to_string(),
     }
-}
-
-/// What the router should know from now on.
-fn patch(bundle: &Bundle, confirmed: &Confirmed, path: &str) -> Map<String, Value> {
-    let draft = confirmed.draft();
-    let mut constraints = json!({ "backend": draft.backend.as_str() });
-    if let Some(target) = draft.decision("deployment_target") {
-        constraints["deployment_target"] = target.value.clone();
-    }
-    let mut patch = Map::new();
-    patch.insert("quant_plan_ref".to_owned(), json!(path));
-    patch.insert("constraints".to_owned(), constraints);
-    if let Some(context) = &bundle.session_context {
-        // The target is settled now; what else was open still is.
-        let open: Vec<&String> = context
-            .open_questions
-            .iter()
-            .filter(|question| !question.to_lowercase().contains("deployment target"))
-            .collect();
-        patch.insert("open_questions".to_owned(), json!(open));
-    }
-    patch
 }
 
 /// Who carries a plan out: the workflow of its half, or file-to-file quantization where the plan asks for it.

@@ -9,6 +9,7 @@
 )]
 
 mod catalogue;
+mod chain;
 mod explain;
 mod intake;
 mod layering;

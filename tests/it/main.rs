@@ -19,6 +19,7 @@ mod onnx_fixtures;
 mod probe;
 mod route;
 mod route_errors;
+mod route_texts;
 mod rules;
 mod schemas;
 mod sessions;

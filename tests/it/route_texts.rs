@@ -149,6 +149,9 @@ fn goals_in_plain_words_and_other_languages_lead_to_one_skill() {
     );
     check("I have an XINT8 model with bad accuracy", "quark-onnx-quant-plan");
     check("does A16W8 work on Strix Halo?", "quark-onnx-quant-plan");
+    check("should i use MinMax or Percentile for a transformer onnx", "quark-onnx-quant-plan");
+    check("do I need calibration data for fp8?", "quark-torch-quant-plan");
+    check("is there a GPU on this box?", "quark-env-preflight");
     check("run calibration with percentile and 500 images", "quark-onnx-quant-plan");
     check("use adaquant instead of adaround", "quark-onnx-quant-plan");
     check("validate /out/quantized_model.onnx against the plan", "quark-onnx-result-validator");

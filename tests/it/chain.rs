@@ -14,7 +14,7 @@ use quantplan::{
         confirm::{self, Inquiry},
         error::Error,
         propose::{self, RevisionArguments},
-        show, write,
+        route, show, write,
     },
     session::event::{Answer, Reply},
     vocab::{Channel, SessionId},
@@ -416,4 +416,35 @@ fn a_session_goes_to_another_agent_after_a_restart_by_its_id_alone() {
     let emitted = other.write(&arguments).unwrap();
     assert_eq!(world.read("quant_plan.json"), json!(emitted.plan));
     assert_eq!(world.planner.session(&id).unwrap().state(), "emitted");
+}
+
+#[test]
+fn a_torch_session_leads_to_torch_skills_and_torch_rows() {
+    let world = World::new();
+    let reply = world
+        .planner
+        .propose(&propose::Arguments {
+            analysis_path: Some("model_analysis_torch.json".into()),
+            environment_path: Some("env_context_rocm.json".into()),
+            ..propose::Arguments::default()
+        })
+        .unwrap();
+    let session_id = reply.session_id.clone();
+    let ask = |error: Option<&str>| {
+        let error = error.map(str::to_owned);
+        let arguments = route::Arguments {
+            session_id: session_id.clone(),
+            error,
+            ..route::Arguments::default()
+        };
+        world.planner.route(&arguments).unwrap().routes.remove(0)
+    };
+    assert_eq!(ask(None).skill, "quark-torch-quant-plan");
+    let way = ask(Some("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB"));
+    assert_eq!(way.skill, "quark-torch-quant-plan");
+    assert_eq!(way.resume.tool, "revise_plan");
+    assert!(way.resume.arguments["values"].get("device_strategy").is_some(), "{way:?}");
+    // An error of the other half goes to the other router and no further.
+    let way = ask(Some("quark.onnx: ValueError: No data is collected."));
+    assert_eq!(way.skill, "quark-onnx-router");
 }

@@ -19,6 +19,7 @@ pub mod npu_ops;
 pub mod options;
 pub mod prequantized;
 pub mod presets;
+pub mod raised;
 pub mod recoveries;
 pub mod releases;
 pub mod schemes;
@@ -37,8 +38,8 @@ use crate::{
     catalogue::{
         algorithms::Algorithm, devices::Device, engines::Engine, entry_points::EntryPoint,
         families::Family, methods::Method, npu_ops::NpuOp, options::ExtraOption,
-        prequantized::Prequantized, presets::Preset, recoveries::Recovery, releases::Release,
-        schemes::Scheme, skills::Skill, targets::Target, topics::Topic,
+        prequantized::Prequantized, presets::Preset, raised::Raised, recoveries::Recovery,
+        releases::Release, schemes::Scheme, skills::Skill, targets::Target, topics::Topic,
         torch_algorithms::TorchAlgorithm,
     },
     vocab::{FamilyId, ReleaseId},
@@ -226,6 +227,12 @@ impl Catalogue {
         prequantized, Prequantized, "prequantized.json"
     );
 
+    /// Messages of the libraries, by the file that raises them.
+    pub fn raised(self) -> &'static [Raised] {
+        static RAISED: OnceLock<Vec<Raised>> = OnceLock::new();
+        RAISED.get_or_init(|| embedded(include_str!("catalogue/data/raised.json")))
+    }
+
     /// The Torch algorithms that have a built-in config for a model family in `release`.
     pub fn algorithms_for(
         self,
@@ -259,10 +266,14 @@ impl Catalogue {
     }
 }
 
+fn parse<T: DeserializeOwned>(text: &str) -> Kind<T> {
+    Kind { entries: embedded(text) }
+}
+
 #[expect(
     clippy::expect_used,
     reason = "the text is embedded and `catalogue_is_sound` parses every file"
 )]
-fn parse<T: DeserializeOwned>(text: &str) -> Kind<T> {
-    Kind { entries: serde_json::from_str(text).expect("an embedded catalogue file is valid") }
+fn embedded<T: DeserializeOwned>(text: &str) -> Vec<T> {
+    serde_json::from_str(text).expect("an embedded catalogue file is valid")
 }

@@ -8,6 +8,7 @@ pub mod artefacts;
 pub mod browse;
 pub mod check;
 pub mod confirm;
+mod context;
 pub mod diff;
 pub mod error;
 pub mod explain;
@@ -138,15 +139,15 @@ impl Planner {
         Ok((session, log))
     }
 
-    fn append(&self, id: &SessionId, log: &Log, event: &Event) -> Result<(), Error> {
+    fn append(&self, id: &SessionId, log: &Log, event: &Event) -> Result<Log, Error> {
         let now = self.now();
         self.with_store(|store| Ok(store.append(id, log, now, event)?))
     }
 
     /// Appends and gives the session as it is then.
     fn advance(&self, id: &SessionId, log: &Log, event: &Event) -> Result<Session, Error> {
-        self.append(id, log, event)?;
-        self.session(id)
+        let log = self.append(id, log, event)?;
+        Ok(Session::replay(id, &log.entries)?)
     }
 }
 

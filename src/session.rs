@@ -65,14 +65,23 @@ pub struct Presented {
 pub struct Confirmed {
     core: Core,
     confirmation: Confirmation,
+    begun: Option<PlanFile>,
 }
 
 /// The plan was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Emitted {
     confirmed: Confirmed,
-    path: String,
-    sha256: Digest,
+    file: PlanFile,
+}
+
+/// A file that a plan was or is about to be written to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanFile {
+    /// Where.
+    pub path: String,
+    /// The digest of its bytes.
+    pub sha256: Digest,
 }
 
 /// A session in whatever state it is.
@@ -157,7 +166,7 @@ impl Presented {
             client: answer.client.clone(),
             digest: self.digest.clone(),
         };
-        Ok(Confirmed { core: self.core, confirmation })
+        Ok(Confirmed { core: self.core, confirmation, begun: None })
     }
 
     fn judge(&self, answer: &Answer, at: i64) -> Result<(), Refusal> {
@@ -249,17 +258,22 @@ impl Confirmed {
     pub fn quantplan_version(&self) -> &str {
         &self.core.basis.quantplan_version
     }
+
+    /// The file that was begun last; whether it was finished shows at its place only.
+    pub fn begun(&self) -> Option<&PlanFile> {
+        self.begun.as_ref()
+    }
+
+    fn beginning(mut self, path: &str, sha256: &Digest) -> Self {
+        self.begun = Some(PlanFile { path: path.to_owned(), sha256: sha256.clone() });
+        self
+    }
 }
 
 impl Emitted {
     /// The file that was written.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// The digest of its bytes.
-    pub fn sha256(&self) -> &Digest {
-        &self.sha256
+    pub fn file(&self) -> &PlanFile {
+        &self.file
     }
 
     /// What was confirmed.
@@ -327,6 +341,13 @@ impl Session {
                 .confirm(answer, stamped.at, stamped.timestamp.clone())
                 .map(Self::Confirmed)
                 .map_err(|(_, refusal)| ReplayError::Refused { seq: stamped.seq, refusal }),
+            (Event::Emitting { path, sha256 }, Self::Confirmed(confirmed)) => {
+                Ok(Self::Confirmed(confirmed.beginning(path, sha256)))
+            }
+            (Event::Emitting { path, sha256 }, Self::Emitted(emitted)) => {
+                let confirmed = emitted.confirmed.beginning(path, sha256);
+                Ok(Self::Emitted(Emitted { confirmed, ..emitted }))
+            }
             (Event::Emitted { path, sha256 }, Self::Confirmed(confirmed)) => {
                 Ok(Self::emitted(confirmed, path, sha256))
             }
@@ -338,7 +359,8 @@ impl Session {
     }
 
     fn emitted(confirmed: Confirmed, path: &str, sha256: &Digest) -> Self {
-        Self::Emitted(Emitted { confirmed, path: path.to_owned(), sha256: sha256.clone() })
+        let file = PlanFile { path: path.to_owned(), sha256: sha256.clone() };
+        Self::Emitted(Emitted { confirmed, file })
     }
 
     fn into_core(self) -> Core {

@@ -4,9 +4,10 @@
 //! here. `(session_id, seq)` is unique: of two processes that act on one session one wins and the other is
 //! told. Each row carries the hash of the row before it, so a later edit shows.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
+use tracing::trace;
 
 use crate::{
     plan::digest::Digest,
@@ -24,6 +25,9 @@ CREATE TABLE IF NOT EXISTS events (
     hash TEXT NOT NULL,
     UNIQUE (session_id, seq)
 );";
+
+/// How long a process waits for another one that writes.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -46,6 +50,11 @@ impl Log {
     /// The position of the next event.
     pub fn next_seq(&self) -> i64 {
         self.entries.len() as i64
+    }
+
+    fn push(&mut self, at: i64, event: Event, hash: String) {
+        self.entries.push(Stamped { seq: self.next_seq(), at, timestamp: rfc3339(at), event });
+        self.head = hash;
     }
 }
 
@@ -91,9 +100,21 @@ pub enum StoreError {
         /// Why.
         source: std::io::Error,
     },
+    /// Another process holds the log.
+    #[error("another process has been writing to the session log for {} seconds", PATIENCE.as_secs())]
+    Busy,
     /// SQLite.
     #[error("the session log cannot be used")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(#[source] rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            _ => Self::Sqlite(error),
+        }
+    }
 }
 
 impl Store {
@@ -109,8 +130,8 @@ impl Store {
         let file = directory.join("sessions.db");
         let connection = Connection::open(&file)?;
         keep_private(&file).map_err(failed)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.busy_timeout(PATIENCE)?;
+        use_wal(&connection)?;
         // Every event is on the disk before it counts.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.execute_batch(SCHEMA)?;
@@ -126,7 +147,7 @@ impl Store {
         read(&self.connection, id, now, self.lifetime_ms)
     }
 
-    /// Adds an event behind the ones that were loaded.
+    /// Adds an event behind the ones that were loaded, and gives the log with it.
     ///
     /// # Errors
     ///
@@ -137,10 +158,10 @@ impl Store {
         log: &Log,
         at: i64,
         event: &Event,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Log, StoreError> {
         self.append_with(id, log, at, event, || Ok::<(), std::convert::Infallible>(())).map(
             |done| match done {
-                Ok(()) => {}
+                Ok(((), log)) => log,
                 Err(never) => match never {},
             },
         )
@@ -162,17 +183,14 @@ impl Store {
         at: i64,
         event: &Event,
         action: impl FnOnce() -> Result<T, E>,
-    ) -> Result<Result<T, E>, StoreError> {
+    ) -> Result<Result<(T, Log), E>, StoreError> {
         let conflict = |error: rusqlite::Error| match error.sqlite_error_code() {
-            Some(ErrorCode::ConstraintViolation | ErrorCode::DatabaseBusy) => {
-                StoreError::Conflict(id.clone())
-            }
-            _ => StoreError::Sqlite(error),
+            Some(ErrorCode::ConstraintViolation) => StoreError::Conflict(id.clone()),
+            _ => error.into(),
         };
-        let transaction = self
-            .connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(conflict)?;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        trace!("transaction begun");
         let text = serde_json::to_string(event).unwrap_or_default();
         let seq = log.next_seq();
         let hash = chained(id, seq, at, &text, &log.head);
@@ -182,10 +200,14 @@ impl Store {
                 params![id.as_str(), seq, at, text, log.head, hash],
             )
             .map_err(conflict)?;
+        trace!(event = event.name(), "event appended");
         match action() {
             Ok(done) => {
-                transaction.commit().map_err(conflict)?;
-                Ok(Ok(done))
+                transaction.commit()?;
+                trace!(event = event.name(), "transaction committed");
+                let mut log = log.clone();
+                log.push(at, event.clone(), hash);
+                Ok(Ok((done, log)))
             }
             Err(error) => {
                 transaction.rollback()?;
@@ -228,6 +250,23 @@ impl Store {
     }
 }
 
+/// Switches to the write-ahead log.
+///
+/// On a new file SQLite does not wait for another process that does the same at this moment.
+fn use_wal(connection: &Connection) -> Result<(), StoreError> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL").map_err(StoreError::from) {
+            Err(StoreError::Busy) if waited < PATIENCE => {
+                thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            done => return done,
+        }
+    }
+}
+
 fn read(
     connection: &Connection,
     id: &SessionId,
@@ -257,8 +296,7 @@ fn read(
             return Err(broken());
         }
         let event = serde_json::from_str(&text).map_err(|_| broken())?;
-        log.entries.push(Stamped { seq, at, timestamp: rfc3339(at), event });
-        log.head = hash;
+        log.push(at, event, hash);
     }
     Ok(log)
 }

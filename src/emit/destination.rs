@@ -7,7 +7,12 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use tracing::trace;
+
 use crate::{emit::Overwrite, plan::quant_plan::AssembleError};
+
+/// How the name of a file ends that is not complete yet.
+const TEMPORARY: &str = ".tmp";
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -135,21 +140,22 @@ impl Destination {
     pub fn write(&self, bytes: &[u8], overwrite: Overwrite) -> Result<(), EmitError> {
         let path = self.path();
         let io_error = |source| EmitError::Io { path: path.display().to_string(), source };
+        self.sweep();
         if self.holds(bytes) {
+            trace!(?path, "the file is there");
             return Ok(());
         }
         let parent = self.parent();
         fs::create_dir_all(&parent).map_err(io_error)?;
-        let mut hidden = OsString::from(".");
-        hidden.push(&self.name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let temporary = parent.join(hidden);
-        let moved = write_new(&temporary, bytes).and_then(|()| match overwrite {
+        let (temporary, mut file) = self.temporary().map_err(io_error)?;
+        let moved = fill(&mut file, bytes).and_then(|()| match overwrite {
             Overwrite::Yes => fs::rename(&temporary, &path),
             // A hard link fails when the name is taken, so nothing that appeared meanwhile is lost.
             Overwrite::No => fs::hard_link(&temporary, &path),
         });
+        trace!(?path, "moved into place");
         let _ = fs::remove_file(&temporary);
+        trace!(?temporary, "temporary file removed");
         match moved {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -163,22 +169,70 @@ impl Destination {
         if let Ok(folder) = File::open(&parent) {
             let _ = folder.sync_all();
         }
+        trace!(?parent, "folder synced");
         Ok(())
     }
 
     /// Whether the file is there and holds just these bytes.
-    fn holds(&self, bytes: &[u8]) -> bool {
+    pub fn holds(&self, bytes: &[u8]) -> bool {
         let path = self.path();
         fs::symlink_metadata(&path)
             .is_ok_and(|found| found.is_file() && found.len() == bytes.len() as u64)
             && fs::read(&path).is_ok_and(|found| found == bytes)
     }
+
+    /// A new file beside the destination, locked as long as it is open.
+    fn temporary(&self) -> io::Result<(PathBuf, File)> {
+        loop {
+            let mut number = [0_u8; 8];
+            getrandom::fill(&mut number).map_err(io::Error::other)?;
+            let mut name = self.temporary_prefix();
+            name.push(format!("{:016x}{TEMPORARY}", u64::from_ne_bytes(number)));
+            let path = self.parent().join(name);
+            let file = File::create_new(&path)?;
+            // Not every file system has locks; where there are none, nothing is swept either.
+            let _ = file.lock();
+            // Another process may have swept it before it was locked.
+            if path.exists() {
+                trace!(?path, "temporary file created");
+                return Ok((path, file));
+            }
+        }
+    }
+
+    fn temporary_prefix(&self) -> OsString {
+        let mut prefix = OsString::from(".");
+        prefix.push(&self.name);
+        prefix.push(".");
+        prefix
+    }
+
+    /// Removes the temporary files of writers that died; the file of a living one is locked.
+    fn sweep(&self) {
+        let prefix = self.temporary_prefix();
+        for entry in fs::read_dir(self.parent()).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let number = name
+                .as_encoded_bytes()
+                .strip_prefix(prefix.as_encoded_bytes())
+                .and_then(|rest| rest.strip_suffix(TEMPORARY.as_bytes()));
+            let is_temporary = number
+                .is_some_and(|n| n.len() == 16 && n.iter().all(u8::is_ascii_hexdigit))
+                && entry.file_type().is_ok_and(|kind| kind.is_file());
+            if is_temporary
+                && let Ok(file) = File::open(entry.path())
+                && file.try_lock().is_ok()
+            {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What a process of the same number left behind when it died.
-    let _ = fs::remove_file(path);
-    let mut file = File::create_new(path)?;
+fn fill(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
-    file.sync_all()
+    trace!("temporary file written");
+    file.sync_all()?;
+    trace!("temporary file synced");
+    Ok(())
 }

@@ -6,6 +6,7 @@ use rmcp::{
 };
 
 use crate::{
+    catalogue::{Catalogue, devices::DeviceKind},
     mcp::{prompts, resources},
     planner::Planner,
     vocab::near_names,
@@ -20,6 +21,10 @@ pub(super) enum Source {
     Sessions,
     /// Deployment targets.
     Targets,
+    /// GPUs, by all their names.
+    Gpus,
+    /// Serving engines.
+    Engines,
 }
 
 /// The values that begin with, contain or resemble what was typed.
@@ -37,6 +42,8 @@ pub(super) fn complete(
             Source::None => Vec::new(),
             Source::Sessions => sessions(planner),
             Source::Targets => owned(resources::entries(Some("targets"))),
+            Source::Gpus => gpus(),
+            Source::Engines => owned(resources::entries(Some("engines"))),
         },
         Reference::Resource(resource) => {
             let before = request.context.as_ref();
@@ -74,6 +81,14 @@ fn matching(typed: &str, known: &[String]) -> Vec<String> {
     } else {
         found
     }
+}
+
+fn gpus() -> Vec<String> {
+    let devices = Catalogue.devices().all().iter();
+    devices
+        .filter(|device| device.kind == DeviceKind::Gpu)
+        .flat_map(|device| device.aliases.iter().cloned().chain([device.id.to_string()]))
+        .collect()
 }
 
 fn sessions(planner: &Planner) -> Vec<String> {

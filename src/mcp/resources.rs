@@ -106,7 +106,8 @@ fn table_of(planner: &Planner, id: &SessionId) -> Option<Resource> {
     let resource = Resource::new(format!("{SESSIONS}/{id}/table"), id.as_str())
         .with_title(clean(&title))
         .with_description("The decision table of a planning session.")
-        .with_mime_type(MARKDOWN);
+        .with_mime_type(MARKDOWN)
+        .with_icons(vec![icon(PLAN)]);
     Some(resource)
 }
 
@@ -249,7 +250,7 @@ impl<T: Entry + Serialize> Shelf for Kind<T> {
 }
 
 /// Every kind, by its name in URIs.
-fn shelves() -> [(&'static str, &'static dyn Shelf); 8] {
+fn shelves() -> [(&'static str, &'static dyn Shelf); 17] {
     let catalogue = Catalogue;
     [
         ("presets", catalogue.presets()),
@@ -260,6 +261,15 @@ fn shelves() -> [(&'static str, &'static dyn Shelf); 8] {
         ("devices", catalogue.devices()),
         ("npu_ops", catalogue.npu_ops()),
         ("releases", catalogue.releases()),
+        ("schemes", catalogue.schemes()),
+        ("torch_algorithms", catalogue.torch_algorithms()),
+        ("families", catalogue.families()),
+        ("engines", catalogue.engines()),
+        ("entry_points", catalogue.entry_points()),
+        ("prequantized", catalogue.prequantized()),
+        ("topics", catalogue.topics()),
+        ("skills", catalogue.skills()),
+        ("recoveries", catalogue.recoveries()),
     ]
 }
 

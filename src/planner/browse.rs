@@ -85,8 +85,8 @@ impl Planner {
         let bundle = bundle_of(&session)?;
         let reference =
             bundle.analysis_path.as_deref().unwrap_or(Path::new("./model_analysis.json"));
-        let (_, text) = emit::plan_of(confirmed, &reference.display().to_string())?;
-        Ok(text)
+        let prepared = emit::prepare(confirmed, &reference.display().to_string())?;
+        Ok(prepared.text().to_owned())
     }
 }
 
@@ -104,6 +104,8 @@ fn details(event: &Event) -> Value {
         Event::Confirmed { answer } => json!({
             "channel": answer.channel, "digest": answer.digest, "client": answer.client
         }),
-        Event::Emitted { path, sha256 } => json!({ "path": path, "sha256": sha256 }),
+        Event::Emitting { path, sha256 } | Event::Emitted { path, sha256 } => {
+            json!({ "path": path, "sha256": sha256 })
+        }
     }
 }

@@ -167,7 +167,7 @@ impl Planner {
         let Surroundings { reading, mut held_against, model, mut findings } =
             self.surroundings(arguments, &subject, &known)?;
         findings.extend(said);
-        findings.extend(self.changed_since(&subject));
+        findings.extend(self.changed_since(&subject, &known));
 
         let values = review::requested(subject.backend, &subject.value);
         let mut judged = review::review(&propose::context(&reading), &values);

@@ -120,6 +120,7 @@ impl Error {
             Self::Store(StoreError::Unknown(_)) => "UNKNOWN_SESSION",
             Self::Store(StoreError::Expired { .. }) => "SESSION_EXPIRED",
             Self::Store(StoreError::Conflict(_)) => "CONFLICT",
+            Self::Store(StoreError::Busy) => "BUSY",
             Self::Store(StoreError::Broken { .. }) | Self::Replay(_) => "LOG_BROKEN",
             Self::Store(_)
             | Self::CurrentDirectory(_)
@@ -158,6 +159,9 @@ impl Error {
                 ),
                 StoreError::Broken { .. } => {
                     "call `propose_plan` to start over; this log cannot be trusted".to_owned()
+                }
+                StoreError::Busy => {
+                    "call again; if it stays so, end the other `quantplan` process".to_owned()
                 }
                 StoreError::Directory { .. } | StoreError::Sqlite(_) => {
                     "name a folder that you may write to with `--state-dir`".to_owned()

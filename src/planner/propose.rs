@@ -20,6 +20,7 @@ use crate::{
     planner::{
         Planner, VERSION,
         artefacts::{Artefact, digest_of_file},
+        context,
         error::Error,
         unguessable,
     },
@@ -259,7 +260,8 @@ impl Planner {
             }
             reading => reading?,
         };
-        if let Some(handoff) = other_half(arguments.backend, &reading.bundle) {
+        let settled = reading.bundle.session_context.as_ref().and_then(context::backend);
+        if let Some(handoff) = other_half(arguments.backend.or(settled), &reading.bundle) {
             return Ok(handed_off(handoff));
         }
         match reason(&reading)? {
@@ -349,10 +351,11 @@ impl Planner {
         if context.as_ref().is_some_and(|context| context.value.model_analysis_ref.is_some()) {
             return Ok(None);
         }
-        let settled = context.and_then(|context| context.value.constraints.backend);
-        let torch =
-            arguments.backend == Some(Backend::Torch) || settled.as_deref() == Some("torch");
-        let skill = if torch { "quark-torch-model-intake" } else { "quark-onnx-model-intake" };
+        let settled = context.and_then(|context| context::backend(&context.value));
+        let skill = match arguments.backend.or(settled) {
+            Some(Backend::Torch) => "quark-torch-model-intake",
+            Some(Backend::Onnx) | None => "quark-onnx-model-intake",
+        };
         let mut resume = json!({ "analysis_path": "<path of model_analysis.json>" });
         if arguments.intent != Intent::default() {
             resume["intent"] = json!(arguments.intent);
@@ -375,11 +378,15 @@ impl Planner {
         &self,
         arguments: &Arguments,
     ) -> Result<Option<Artefact<SessionContext>>, Error> {
-        self.artefact(
+        let mut artefact = self.artefact(
             "session_context",
             arguments.session_context_path.as_deref(),
             arguments.session_context.as_ref(),
-        )
+        )?;
+        if let Some(artefact) = &mut artefact {
+            artefact.input.digest = context::digest(&artefact.value);
+        }
+        Ok(artefact)
     }
 
     pub(super) fn first_reading(&self, arguments: &Arguments) -> Result<Reading, Error> {
@@ -464,11 +471,9 @@ impl Planner {
         }
         if let Some(artefact) = quark {
             inputs.push(artefact.input);
-            let version =
-                artefact.value.get("quark_version").or_else(|| artefact.value.get("version"));
-            if let Some(Value::String(version)) = version {
-                let result = install_result.get_or_insert_with(InstallResult::default);
-                result.quark_version.get_or_insert_with(|| version.clone());
+            if let Some(version) = quark_version_in(&artefact.value) {
+                let result = install_result.get_or_insert_default();
+                result.quark_version.get_or_insert(version);
             }
         }
         let mut intent = arguments.intent.clone();
@@ -527,15 +532,34 @@ impl Planner {
             replace(&mut inputs, artefact.input);
             bundle.environment = Some(artefact.value);
         }
+        let known = bundle.install.as_mut().and_then(|install| install.quark_version.take());
         if let Some(path) = at(&inputs, "onnx_install_result") {
             let artefact =
                 self.artefact_at::<InstallResult>("onnx_install_result", Path::new(&path))?;
             replace(&mut inputs, artefact.input);
-            let known = bundle.install.and_then(|install| install.quark_version);
             bundle.install = Some(artefact.value);
-            if let Some(install) = &mut bundle.install {
-                install.quark_version = install.quark_version.take().or(known);
+        }
+        let mut stated = None;
+        if let Some(path) = at(&inputs, "quark_install_result") {
+            let artefact =
+                self.artefact_at::<Map<String, Value>>("quark_install_result", Path::new(&path))?;
+            stated = quark_version_in(&artefact.value);
+            replace(&mut inputs, artefact.input);
+        }
+        if let Some(version) = stated.or(known) {
+            bundle.install.get_or_insert_default().quark_version.get_or_insert(version);
+        }
+        if let Some(path) = at(&inputs, "session_context") {
+            let mut artefact =
+                self.artefact_at::<SessionContext>("session_context", Path::new(&path))?;
+            artefact.input.digest = context::digest(&artefact.value);
+            replace(&mut inputs, artefact.input);
+            // A goal that was taken from there follows it.
+            let before = bundle.session_context.as_ref().and_then(|c| c.user_goal.as_ref());
+            if bundle.intent.goal.as_ref() == before {
+                bundle.intent.goal.clone_from(&artefact.value.user_goal);
             }
+            bundle.session_context = Some(artefact.value);
         }
         Ok(Reading { bundle, graph, modules, inputs })
     }
@@ -583,22 +607,32 @@ impl Planner {
                 session.draft().catalogue_version
             ));
         }
-        changed.extend(self.changed_files(session.inputs()));
+        changed.extend(self.changed_files(session.inputs(), Some(session)));
         changed
     }
 
     /// Which of the files that something was derived from are not as they were.
-    pub(super) fn changed_files(&self, inputs: &[Input]) -> Vec<String> {
+    ///
+    /// A router writes to its file at any time, so that one is looked at only for a session, which tells what
+    /// of it counts.
+    pub(super) fn changed_files(&self, inputs: &[Input], session: Option<&Session>) -> Vec<String> {
         let mut changed = Vec::new();
         for input in inputs {
             let Some(path) = &input.path else { continue };
-            let now = if input.role == "model" {
-                self.read_model(Path::new(path))
-                    .ok()
-                    .map(|model| model_input(model.analysis()).digest)
-            } else {
-                digest_of_file(Path::new(path)).map(|digest| digest.to_string())
+            let path = Path::new(path);
+            let now = match input.role.as_str() {
+                "model" => {
+                    self.read_model(path).ok().map(|model| model_input(model.analysis()).digest)
+                }
+                "session_context" => {
+                    let Some(session) = session else { continue };
+                    self.artefact_at::<SessionContext>("session_context", path).ok().map(
+                        |artefact| context::digest(&context::without_echo(artefact.value, session)),
+                    )
+                }
+                _ => digest_of_file(path).map(|digest| digest.to_string()),
             };
+            let path = path.display();
             match now {
                 Some(now) if now == input.digest => {}
                 Some(_) => changed.push(format!("the {} `{path}` is another one", input.role)),
@@ -669,6 +703,11 @@ fn structural_digest(analysis: &ModelAnalysis) -> Option<&String> {
     let model = &analysis.model;
     let onnx = model.onnx_specific.as_ref().and_then(|facts| facts.structural_digest.as_ref());
     onnx.or_else(|| model.torch_specific.as_ref()?.structural_digest.as_ref())
+}
+
+fn quark_version_in(result: &Map<String, Value>) -> Option<String> {
+    let version = result.get("quark_version").or_else(|| result.get("version"));
+    version.and_then(Value::as_str).map(str::to_owned)
 }
 
 /// A model that is not here: nothing is fetched over the network.

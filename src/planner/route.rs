@@ -116,28 +116,31 @@ impl Planner {
         if !changed.is_empty() {
             let reason =
                 format!("what the plan was derived from has changed: {}", changed.join("; "));
-            return here(reason, "the next revision", "revise_plan", json!({ "session_id": id }));
+            let arguments = json!({ "session_id": id });
+            return here(draft.backend, reason, "the next revision", "revise_plan", arguments);
         }
         if let Session::Emitted(emitted) = session {
             let mut routes = routing::route(
                 Catalogue,
                 &Asked {
-                    goal: Some("quantize the onnx model"),
+                    goal: Some("quantize the model"),
                     backend: Some(draft.backend),
                     ..Asked::default()
                 },
             );
             for way in &mut routes.ways {
-                way.reason = format!("the plan is confirmed and written to `{}`", emitted.path());
+                way.reason =
+                    format!("the plan is confirmed and written to `{}`", emitted.file().path);
                 way.resume = Resume {
                     tool: "check_plan".to_owned(),
-                    arguments: json!({ "path": emitted.path() }),
+                    arguments: json!({ "path": emitted.file().path }),
                 };
             }
             return reply(routes.ways, None, None);
         }
         if matches!(session, Session::Confirmed(_)) {
             return here(
+                draft.backend,
                 "the user has confirmed the plan, and it is not written yet".to_owned(),
                 "`quant_plan.json`",
                 "emit_plan",
@@ -155,6 +158,7 @@ impl Planner {
                 arguments["values"][decision.id.as_str()] = json!("<a value>");
             }
             let mut answer = here(
+                draft.backend,
                 format!("the draft is not complete: {}", draft.missing().join("; ")),
                 "the user's answers",
                 "revise_plan",
@@ -170,12 +174,14 @@ impl Planner {
         }
         let mut answer = match session {
             Session::Presented(presented) => here(
+                draft.backend,
                 "the table was shown, and the user has not said yes to it".to_owned(),
                 "the user's yes",
                 "confirm_plan",
                 json!({ "session_id": id, "digest": presented.digest() }),
             ),
             _ => here(
+                draft.backend,
                 "the draft is complete, and nobody has seen its table".to_owned(),
                 "the table on the user's screen",
                 "render_decision_table",
@@ -188,9 +194,12 @@ impl Planner {
 }
 
 /// A route to this planner itself.
-fn here(reason: String, bring_back: &str, tool: &str, arguments: Value) -> Reply {
+fn here(backend: Backend, reason: String, bring_back: &str, tool: &str, arguments: Value) -> Reply {
     let handoff = Handoff {
-        skill: SkillId::new("quark-onnx-quant-plan"),
+        skill: SkillId::new(match backend {
+            Backend::Onnx => "quark-onnx-quant-plan",
+            Backend::Torch => "quark-torch-quant-plan",
+        }),
         reason,
         artefact: Some("quant_plan.json".to_owned()),
         bring_back: bring_back.to_owned(),

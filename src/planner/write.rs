@@ -11,14 +11,17 @@ use crate::{
         self,
         destination::{Destination, EmitError},
     },
-    plan::{Handoff, Resume, quant_plan::QuantPlan},
+    plan::{Handoff, Resume, digest::Digest, quant_plan::QuantPlan},
     planner::{
         Planner,
         analyze::{analysis_text, overwrite},
+        artefacts::digest_of_file,
+        context,
         error::Error,
         propose::{Bundle, bundle_of},
     },
-    session::{Confirmed, Session, event::Event},
+    session::{PlanFile, Session, event::Event},
+    store::Log,
     vocab::{RuleId, SessionId, SkillId},
 };
 
@@ -87,36 +90,73 @@ impl Planner {
         let path = destination.path().display().to_string();
         let beside = analysis_beside(&bundle, &destination);
         let analysis_ref = analysis_ref(&bundle, &destination, beside.as_ref());
-        let (plan, text) = emit::plan_of(confirmed, &analysis_ref)?;
-        let sha256 = crate::plan::digest::Digest::of_bytes(text.as_bytes());
-
-        if let Session::Emitted(emitted) = &session
-            && !arguments.overwrite
-            && (emitted.path() != path || *emitted.sha256() != sha256)
-        {
-            return Err(Error::AlreadyEmitted { path: emitted.path().to_owned() });
-        }
-        let event = Event::Emitted { path: path.clone(), sha256: sha256.clone() };
-        let now = self.now();
-        let may = overwrite(arguments.overwrite);
-        self.with_store(|store| {
-            let done = store.append_with(id, &log, now, &event, || {
+        let prepared = emit::prepare(confirmed, &analysis_ref)?;
+        let analysis = analysis_text(&bundle.analysis);
+        let written = matches!(&session, Session::Emitted(emitted) if emitted.file().path == path)
+            && prepared.is_at(&destination)
+            && beside.as_ref().is_none_or(|beside| beside.holds(analysis.as_bytes()));
+        if !written {
+            if !arguments.overwrite
+                && let Some(path) = elsewhere(&session, &path, prepared.sha256())
+            {
+                return Err(Error::AlreadyEmitted { path });
+            }
+            let may = overwrite(arguments.overwrite);
+            self.emitted(id, &log, &path, prepared.sha256(), || {
                 if let Some(beside) = &beside {
-                    beside.write(analysis_text(&bundle.analysis).as_bytes(), may)?;
+                    beside.write(analysis.as_bytes(), may)?;
                 }
-                emit::emit(confirmed, &analysis_ref, &destination, may)
+                prepared.emit(&destination, may)
             })?;
-            done.map_err(|error: EmitError| Error::Emit(error))
-        })?;
+        }
+        let plan = prepared.plan().clone();
         Ok(Reply {
-            sha256: sha256.to_string(),
+            sha256: prepared.sha256().to_string(),
+            session_context_patch: context::patch(&bundle, confirmed, &path, beside.as_ref()),
             analysis_written_to: beside.map(|beside| beside.path().display().to_string()),
-            session_context_patch: patch(&bundle, confirmed, &path),
             handoff: execution(&path, &plan),
             plan,
             path,
         })
     }
+
+    /// Notes where the file will be, then writes it and notes that it is there, together.
+    ///
+    /// A process that dies in between leaves the first note: whoever comes next sees whether the file was
+    /// finished, and makes no second one elsewhere.
+    fn emitted(
+        &self,
+        id: &SessionId,
+        log: &Log,
+        path: &str,
+        sha256: &Digest,
+        write: impl FnOnce() -> Result<(), EmitError>,
+    ) -> Result<(), Error> {
+        let (path, sha256) = (path.to_owned(), sha256.clone());
+        let begun = Event::Emitting { path: path.clone(), sha256: sha256.clone() };
+        let log = self.append(id, log, &begun)?;
+        let now = self.now();
+        self.with_store(|store| {
+            store.append_with(id, &log, now, &Event::Emitted { path, sha256 }, write)??;
+            Ok(())
+        })
+    }
+}
+
+/// Where the plan was written already, if that is not this file.
+fn elsewhere(session: &Session, path: &str, sha256: &Digest) -> Option<String> {
+    let (confirmed, emitted) = match session {
+        Session::Emitted(emitted) => (emitted.confirmed(), Some(emitted.file())),
+        Session::Confirmed(confirmed) => (confirmed, None),
+        Session::Drafted(_) | Session::Presented(_) => return None,
+    };
+    let finished = |file: &&PlanFile| {
+        file.path != path && digest_of_file(Path::new(&file.path)).as_ref() == Some(&file.sha256)
+    };
+    emitted
+        .filter(|file| file.path != path || file.sha256 != *sha256)
+        .or_else(|| confirmed.begun().filter(finished))
+        .map(|file| file.path.clone())
 }
 
 /// Where the analysis goes when there is no file of it: the plan refers to it, so it must be somewhere.
@@ -143,28 +183,6 @@ fn analysis_ref(bundle: &Bundle, plan: &Destination, beside: Option<&Destination
         Ok(inside) => format!("./{}", inside.display()),
         Err(_) => file.display().to_string(),
     }
-}
-
-/// What the router should know from now on.
-fn patch(bundle: &Bundle, confirmed: &Confirmed, path: &str) -> Map<String, Value> {
-    let draft = confirmed.draft();
-    let mut constraints = json!({ "backend": draft.backend.as_str() });
-    if let Some(target) = draft.decision("deployment_target") {
-        constraints["deployment_target"] = target.value.clone();
-    }
-    let mut patch = Map::new();
-    patch.insert("quant_plan_ref".to_owned(), json!(path));
-    patch.insert("constraints".to_owned(), constraints);
-    if let Some(context) = &bundle.session_context {
-        // The target is settled now; what else was open still is.
-        let open: Vec<&String> = context
-            .open_questions
-            .iter()
-            .filter(|question| !question.to_lowercase().contains("deployment target"))
-            .collect();
-        patch.insert("open_questions".to_owned(), json!(open));
-    }
-    patch
 }
 
 /// Who carries a plan out: the workflow of its half, or file-to-file quantization where the plan asks for it.

@@ -3,7 +3,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::{
-    catalogue::{Catalogue, recoveries::Recovery},
+    catalogue::{Catalogue, raised::Raised, recoveries::Recovery},
     vocab::Backend,
 };
 
@@ -31,34 +31,85 @@ pub fn recognise(
         .map(|(entry, _)| entry)
 }
 
-/// The half of Quark whose frames or libraries a text names; in doubt the outermost.
+/// The messages of the file that raises what a text says, when one of the libraries does; the longest decides.
+pub fn raised(catalogue: Catalogue, text: &str) -> Option<&'static Raised> {
+    raised_in(catalogue, &Text::of(text))
+}
+
+fn raised_in(catalogue: Catalogue, text: &Text) -> Option<&'static Raised> {
+    let longest = |raised: &'static Raised| {
+        let said = raised.texts.iter().filter(|part| text.messages.contains(part.as_str()));
+        Some((said.map(String::len).max()?, raised))
+    };
+    let found = catalogue.raised().iter().filter_map(longest);
+    found.max_by_key(|(length, _)| *length).map(|(_, raised)| raised)
+}
+
+/// The half of Quark whose frames, messages or libraries a text names; in doubt the outermost.
 ///
 /// Quark-ONNX uses torch, and Quark-Torch exports to ONNX, so Quark's own frames decide before libraries do.
-pub fn backend_of(text: &str) -> Option<Backend> {
-    let whole = Text::of(text).whole;
-    surely(&whole).or_else(|| {
+pub fn backend_of(catalogue: Catalogue, text: &str) -> Option<Backend> {
+    let text = Text::of(text);
+    surely(catalogue, &text).or_else(|| {
         first_named(
-            &whole,
-            &["site-packages/onnx", ".onnx", "onnx.", "quantizelinear", "onnx opset"],
-            &["site-packages/torch", "torch.", "llm_ptq", "accelerate/", "nccl"],
+            &text.whole,
+            &[
+                "site-packages/onnx",
+                ".onnx",
+                "onnx.",
+                "onnx ",
+                "quantizelinear",
+                "initializer",
+                "calibrationdatareader",
+                "data reader",
+                "xclbin",
+                "xrt::",
+                "graph input",
+                "custom ops library",
+            ],
+            &[
+                "site-packages/torch",
+                "torch.",
+                "torch ",
+                "llm_ptq",
+                "accelerate/",
+                "nccl",
+                "self_attn",
+                "lm_head",
+                "qkv_proj",
+                "hip error",
+                "flash_attn",
+                "flash-attn",
+                "state_dict",
+                "tensor parallel",
+                "trust_remote_code",
+                "tokenizer",
+                "decoderlayer",
+                "bitsandbytes",
+                "compressed-tensors",
+                "deepspeed",
+                "desc_act",
+                "aiter",
+            ],
         )
     })
 }
 
 /// The same, without what either half may say.
-pub fn sure_backend_of(text: &str) -> Option<Backend> {
-    surely(&Text::of(text).whole)
+pub fn sure_backend_of(catalogue: Catalogue, text: &str) -> Option<Backend> {
+    surely(catalogue, &Text::of(text))
 }
 
-fn surely(text: &str) -> Option<Backend> {
+fn surely(catalogue: Catalogue, text: &Text) -> Option<Backend> {
     first_named(
-        text,
+        &text.whole,
         &["quark/onnx", "quark.onnx", "com.amd.quark"],
         &["quark/torch", "quark.torch", "quantize_quark", "torch_llm_ptq", "torch-llm-ptq"],
     )
+    .or_else(|| raised_in(catalogue, text).map(|raised| raised.backend))
     .or_else(|| {
         first_named(
-            text,
+            &text.whole,
             &["onnxruntime", "quantize_static", "executionprovider", "onnx_cpp2py", "vitis"],
             &["transformers", "safetensors", "huggingface", "vllm", "sglang"],
         )

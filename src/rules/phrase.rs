@@ -1,19 +1,76 @@
 //! Words of a text, and phrases that find them.
 //!
 //! A phrase is words in any order, all of which the text must have. `choos*` stands for every word that
-//! begins so, `preset|method` for either. `quantise` is read as `quantize`.
+//! begins so, `preset|method` for either. `quantise` is read as `quantize`, and some words
+//! of other languages as the English ones.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+/// What words of other languages that begin so are read as.
+const READ_AS: [(&str, &str); 18] = [
+    ("quantizier", "quantize"),
+    ("quantifi", "quantize"),
+    ("cuantiz", "quantize"),
+    ("cuantific", "quantize"),
+    ("quantizz", "quantize"),
+    ("quantizar", "quantize"),
+    ("квант", "quantize"),
+    ("kwantyz", "quantize"),
+    ("instalar", "install"),
+    ("instalac", "install"),
+    ("установ", "install"),
+    ("fehler", "error"),
+    ("erreur", "error"),
+    ("ошибк", "error"),
+    ("genauigkeit", "accuracy"),
+    ("modell", "model"),
+    ("modèle", "model"),
+    ("модел", "model"),
+];
+
+/// The same for languages that do not keep words apart.
+const READ_AS_INSIDE: [(&str, &str); 18] = [
+    ("量化", "quantize"),
+    ("量子化", "quantize"),
+    ("양자화", "quantize"),
+    ("安装", "install"),
+    ("安裝", "install"),
+    ("インストール", "install"),
+    ("설치", "install"),
+    ("模型", "model"),
+    ("モデル", "model"),
+    ("모델", "model"),
+    ("精度", "accuracy"),
+    ("下降", "drop"),
+    ("校准", "calibration"),
+    ("计划", "plan"),
+    ("報錯", "error"),
+    ("报错", "error"),
+    ("エラー", "error"),
+    ("오류", "error"),
+];
+
 /// The words of a text, in lower case: letters, digits and `_` make a word, and `Q/DQ` is one.
+///
+/// Letters of scripts without spaces end a word of another script.
 pub fn words(text: &str) -> Vec<String> {
-    text.to_lowercase()
-        .replace("q/dq", "qdq")
-        .replace("quantis", "quantiz")
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
+    let mut text = text.to_lowercase().replace("q/dq", "qdq").replace("quantis", "quantiz");
+    for (inside, word) in READ_AS_INSIDE {
+        text = text.replace(inside, &format!(" {word} "));
+    }
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .flat_map(|part| part.split(is_unspaced))
         .filter(|word| !word.is_empty())
-        .map(str::to_owned)
+        .map(|word| {
+            let foreign = READ_AS.iter().find(|(start, _)| word.starts_with(start));
+            foreign.map_or(word, |(_, read)| read).to_owned()
+        })
         .collect()
+}
+
+/// Letters of Chinese, Japanese and Korean.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
 /// The words of a text that a phrase finds, a word of its own for each, in the phrase's order; `None` when
@@ -63,5 +120,8 @@ mod tests {
         check("quantize onnx", "Quantise ./m/yolov8n.onnx", Some(&["quantize", "onnx"]));
         check("quantize", "the quantized model", None);
         check("npu_cnn", "enable npu_cnn!", Some(&["npu_cnn"]));
+        check("quantize mxfp4", "把Qwen2.5量化成MXFP4", Some(&["quantize", "mxfp4"]));
+        check("quantize onnx", "Ein onnx-Modell quantisieren", Some(&["quantize", "onnx"]));
+        check("quantize", "la cuantización", Some(&["quantize"]));
     }
 }

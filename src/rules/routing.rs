@@ -5,19 +5,22 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod failures;
+mod handoffs;
+
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     catalogue::{
-        Catalogue, Entry,
+        Catalogue,
         recoveries::Recovery,
         skills::{Role, Skill},
     },
-    plan::{Handoff, Resume},
-    rules::{errors, phrase},
-    vocab::{Backend, DecisionId, RuleId, SessionId, near_names},
+    plan::Handoff,
+    rules::{errors, phrase, routing::handoffs::resume},
+    vocab::{Backend, SessionId, near_names},
 };
 
 /// What there is to go by.
@@ -52,7 +55,7 @@ pub fn route(catalogue: Catalogue, asked: &Asked<'_>) -> Routes {
     let other = asked.backend.and_then(|backend| {
         let texts = [asked.error, asked.missing, asked.goal];
         let seen = match asked.error {
-            Some(error) => errors::sure_backend_of(error),
+            Some(error) => errors::sure_backend_of(catalogue, error),
             None => texts.into_iter().flatten().find_map(|text| router.decided(text)),
         };
         seen.filter(|seen| *seen != backend)
@@ -141,71 +144,6 @@ impl Router<'_> {
             .with_role(Role::Router, other)
             .map(|router| self.handoff(router, reason.to_owned(), "route-other-backend", other));
         Routes { ways: ways.into_iter().collect(), recovery: None, ask: None }
-    }
-
-    fn by_error(&self, text: &str) -> Routes {
-        let seen = errors::backend_of(text);
-        let backend = self.asked.backend.or(seen);
-        if let Some(recovery) = errors::recognise(self.catalogue, text, backend) {
-            return self.recovered(recovery, backend.or(recovery.backend));
-        }
-        let sources = match seen {
-            Some(Backend::Onnx) => "it was raised in Quark-ONNX, ONNX Runtime or `onnx`",
-            Some(Backend::Torch) => "it was raised in Quark-Torch, PyTorch or transformers",
-            None => "it does not show in which half of Quark it was raised",
-        };
-        let reason = format!("the text is none of the known errors; {sources}");
-        let halves = match backend {
-            Some(backend) => vec![backend],
-            None => vec![Backend::Onnx, Backend::Torch],
-        };
-        let ways: Vec<Handoff> = halves
-            .into_iter()
-            .filter_map(|half| Some((self.with_role(Role::Debug, half)?, half)))
-            .map(|(skill, half)| self.handoff(skill, reason.clone(), "route-by-library", half))
-            .collect();
-        let ask = (ways.len() > 1).then(|| {
-            "Which run failed: the ONNX flow (an `.onnx` model) or the Torch flow (a Hugging Face model)? \
-             Paste the whole traceback and the command"
-                .to_owned()
-        });
-        Routes { ways, recovery: None, ask }
-    }
-
-    fn recovered(&self, recovery: &'static Recovery, backend: Option<Backend>) -> Routes {
-        let half = backend.unwrap_or(Backend::Onnx);
-        let mut ways = Vec::new();
-        if let Some(skill) = self.catalogue.skills().find(recovery.skill.as_str()) {
-            let reason = format!("{}: {}", recovery.summary, recovery.remedy);
-            ways.push(self.handoff(skill, reason, recovery.id.as_str(), half));
-        }
-        let planned = !recovery.decisions.is_empty();
-        if let Some(skill) = self.with_role(Role::Plan, half).filter(|_| planned) {
-            let rows = recovery.decisions.iter().map(|row| format!("`{row}`"));
-            let rows = rows.collect::<Vec<_>>().join(", ");
-            let reason = format!("what leads to it is in the plan: look at {rows}");
-            let mut way = self.handoff(skill, reason, recovery.id.as_str(), half);
-            way.bring_back = format!("other values for {rows}");
-            way.resume = self.revision(&recovery.decisions);
-            // With a session at hand the plan can be changed right here.
-            let first = if self.asked.session.is_some() { 0 } else { ways.len() };
-            ways.insert(first, way);
-        }
-        Routes { ways, recovery: Some(recovery), ask: None }
-    }
-
-    fn revision(&self, rows: &[DecisionId]) -> Resume {
-        let values: serde_json::Map<String, Value> =
-            rows.iter().map(|row| (row.to_string(), json!("<another value>"))).collect();
-        match self.asked.session {
-            Some(session) => {
-                resume("revise_plan", json!({ "session_id": session, "values": values }))
-            }
-            None => resume(
-                "propose_plan",
-                json!({ "model_path": "<path of the model>", "intent": { "values": values } }),
-            ),
-        }
     }
 
     fn by_missing(&self, name: &str) -> Routes {
@@ -384,111 +322,6 @@ impl Router<'_> {
         };
         self.routes(&ways, reason, "route-unclear", Some(half), Some(ask.to_owned()))
     }
-
-    fn routes(
-        &self,
-        ways: &[&'static Skill],
-        reason: impl Fn(&Skill) -> String,
-        rule: &str,
-        backend: Option<Backend>,
-        ask: Option<String>,
-    ) -> Routes {
-        let ways = ways
-            .iter()
-            .map(|skill| {
-                let half = skill.backend.or(backend).unwrap_or(Backend::Onnx);
-                self.handoff(skill, reason(skill), rule, half)
-            })
-            .collect();
-        Routes { ways, recovery: None, ask }
-    }
-
-    fn handoff(
-        &self,
-        skill: &'static Skill,
-        mut reason: String,
-        rule: &str,
-        half: Backend,
-    ) -> Handoff {
-        let newest = self.catalogue.newest_release();
-        let name = skill.name_in(&newest.id);
-        if name != skill.id() {
-            reason.push_str(&format!("; Quark {} calls it `{name}`", newest.id));
-        }
-        for needed in &skill.needs {
-            let maker = self.skills().iter().find(|maker| {
-                maker.produces.iter().any(|a| a.name == *needed)
-                    && maker.backend.is_none_or(|b| b == half)
-            });
-            // L0 facts come first; everything else the skill asks for itself.
-            if let Some(maker) =
-                maker.filter(|m| matches!(m.role, Role::Preflight | Role::Workspace))
-            {
-                reason.push_str(&format!(
-                    "; it needs `{needed}`, which `{}` writes when there is none",
-                    maker.id
-                ));
-            }
-        }
-        let artefact = skill.produces.first().map(|artefact| artefact.name.clone());
-        let schema = skill.produces.first().and_then(|artefact| artefact.schema.as_ref());
-        let bring_back = match (&artefact, schema) {
-            (Some(name), Some(schema)) => format!("`{name}` (schema `{schema}`)"),
-            (Some(name), None) => format!("`{name}`"),
-            (None, _) => "what it found".to_owned(),
-        };
-        Handoff {
-            skill: skill.id.clone(),
-            reason,
-            artefact,
-            bring_back,
-            resume: self.resume_after(skill, half),
-            rule: RuleId::new(rule),
-        }
-    }
-
-    fn resume_after(&self, skill: &Skill, half: Backend) -> Resume {
-        let path = skill.produces.first().map_or("result", |artefact| artefact.name.as_str());
-        let path = format!("<path of {path}>");
-        let role = match (skill.role, half) {
-            (Role::Preflight, _) => Some("environment_path"),
-            (Role::Install, Backend::Onnx) => Some("onnx_install_result_path"),
-            _ => None,
-        };
-        match (self.asked.session, role) {
-            (Some(session), Some(role)) => {
-                return resume("revise_plan", json!({ "session_id": session, role: path }));
-            }
-            (Some(session), None)
-                if !matches!(skill.role, Role::Intake | Role::Router | Role::Validate) =>
-            {
-                return resume("revise_plan", json!({ "session_id": session }));
-            }
-            _ => {}
-        }
-        let mut arguments = match skill.role {
-            Role::Router => json!({ "session_context_path": path }),
-            Role::Intake => json!({ "analysis_path": path }),
-            Role::QuarkInstall => {
-                json!({ "model_path": "<path of the model>", "quark_install_result_path": path })
-            }
-            Role::Preflight | Role::Install if role.is_some() => {
-                json!({ "model_path": "<path of the model>", role.unwrap_or_default(): path })
-            }
-            Role::Debug | Role::Validate => {
-                return resume("route_recovery", json!({ "error": "<what the report found>" }));
-            }
-            _ => json!({ "model_path": "<path of the model>" }),
-        };
-        if half == Backend::Torch {
-            arguments["backend"] = json!(half);
-        }
-        resume("propose_plan", arguments)
-    }
-}
-
-fn resume(tool: &str, arguments: Value) -> Resume {
-    Resume { tool: tool.to_owned(), arguments }
 }
 
 fn which_half(backend: Option<Backend>) -> &'static str {

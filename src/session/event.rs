@@ -74,6 +74,13 @@ pub enum Event {
         /// The answer.
         answer: Answer,
     },
+    /// The plan is about to be written; should the process die, the next one knows where to look.
+    Emitting {
+        /// Where.
+        path: String,
+        /// The digest of the file.
+        sha256: Digest,
+    },
     /// The plan was written.
     Emitted {
         /// Where.
@@ -93,6 +100,7 @@ impl Event {
             Self::Asked { .. } => "asked",
             Self::Refused { .. } => "refused",
             Self::Confirmed { .. } => "confirmed",
+            Self::Emitting { .. } => "emitting",
             Self::Emitted { .. } => "emitted",
         }
     }

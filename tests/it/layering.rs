@@ -193,11 +193,22 @@ fn pure_modules_deny_what_is_not_pure() {
 
 #[test]
 fn only_one_function_writes_a_plan_and_it_takes_a_confirmed_session() {
-    // `plan_of` makes the text, `emit` writes it; both take the proof.
+    // Every free function takes the proof, and what `prepare` makes of it nobody else can make.
     let emit =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/emit.rs")).unwrap();
     let file = syn::parse_file(&emit).unwrap();
     for item in &file.items {
+        if let syn::Item::Struct(prepared) = item {
+            let mut fields = prepared.fields.iter();
+            assert!(fields.all(|field| matches!(field.vis, syn::Visibility::Inherited)));
+        }
+        if let syn::Item::Impl(methods) = item {
+            for method in &methods.items {
+                let syn::ImplItem::Fn(method) = method else { continue };
+                let name = &method.sig.ident;
+                assert!(method.sig.receiver().is_some(), "`{name}` makes one out of nothing");
+            }
+        }
         if let syn::Item::Fn(function) = item {
             let Some(syn::FnArg::Typed(first)) = function.sig.inputs.first() else {
                 panic!("`{}` takes no proof", function.sig.ident)

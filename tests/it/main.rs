@@ -9,6 +9,7 @@
 )]
 
 mod catalogue;
+mod chain;
 mod check;
 mod explain;
 mod intake;
@@ -19,6 +20,7 @@ mod onnx_fixtures;
 mod probe;
 mod route;
 mod route_errors;
+mod route_texts;
 mod rules;
 mod schemas;
 mod sessions;

@@ -3,6 +3,7 @@
 mod asking;
 mod client;
 mod corpus;
+mod crash;
 mod definitions;
 mod lifecycle;
 mod resources;

@@ -370,6 +370,41 @@ fn a_session_says_what_it_lacks() {
 }
 
 #[test]
+fn messages_of_the_libraries_are_sound() {
+    let mut defects = Vec::new();
+    let all = CATALOGUE.raised();
+    for raised in all {
+        let place = format!("{} of {}", raised.path, raised.release);
+        for id in &raised.skills {
+            let skill = CATALOGUE.skills().get(id.as_str());
+            if skill.is_none_or(|s| s.backend.is_some_and(|half| half != raised.backend)) {
+                defects.push(format!("{place}: `{id}` is no skill of this half"));
+            }
+        }
+        if raised.skills.is_empty() || raised.texts.is_empty() {
+            defects.push(format!("{place}: leads nowhere"));
+        }
+        let known = CATALOGUE.releases().ids().any(|release| release == raised.release);
+        if !known && !raised.release.starts_with("onnxruntime ") {
+            defects.push(format!("{place}: there is no such release"));
+        }
+        for text in &raised.texts {
+            let folded = text.to_lowercase().replace('\\', "/");
+            if folded.split_whitespace().collect::<Vec<_>>().join(" ") != *text || text.len() < 26 {
+                defects.push(format!("{place}: `{text}` is not folded, or too short"));
+            }
+            let other = all.iter().find(|other| {
+                other.backend != raised.backend && other.texts.iter().any(|t| t.contains(text))
+            });
+            if let Some(other) = other {
+                defects.push(format!("{place}: `{}` says `{text}` too", other.path));
+            }
+        }
+    }
+    assert!(defects.is_empty(), "{}", defects.join("\n"));
+}
+
+#[test]
 fn skills_and_known_errors_are_sound() {
     let mut defects = Vec::new();
     let skills = CATALOGUE.skills();
@@ -426,7 +461,10 @@ fn skills_and_known_errors_are_sound() {
             Some(_) => {}
         }
         for row in &entry.decisions {
-            if rows::find_any(row.as_str()).is_none_or(|found| found.id != row.as_str()) {
+            let halves =
+                entry.backend.map_or(vec![Backend::Onnx, Backend::Torch], |half| vec![half]);
+            let in_half = |half: &Backend| rows::of(*half).iter().any(|r| r.id == row.as_str());
+            if !halves.iter().any(in_half) {
                 defects.push(format!("{id}: there is no decision `{row}`"));
             }
         }
@@ -441,7 +479,11 @@ fn skills_and_known_errors_are_sound() {
         if entry.patterns.is_empty() || entry.patterns.iter().any(Vec::is_empty) {
             defects.push(format!("{id}: has an empty group"));
         }
-        let seen = errors::recognise(CATALOGUE, &entry.example, errors::backend_of(&entry.example));
+        let seen = errors::recognise(
+            CATALOGUE,
+            &entry.example,
+            errors::backend_of(CATALOGUE, &entry.example),
+        );
         if seen.is_none_or(|seen| seen.id != entry.id) {
             defects
                 .push(format!("{id}: its example is taken for {:?}", seen.map(|s| s.id.as_str())));

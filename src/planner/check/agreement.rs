@@ -259,9 +259,9 @@ fn described(edit: &Edit) -> String {
 /// Where a plan differs from what was confirmed; where its analysis lies may differ.
 fn edits(subject: &Subject, confirmed: &Confirmed) -> Vec<Edit> {
     let reference = subject.value["model"]["analysis_ref"].as_str().unwrap_or_default();
-    let Some(then) = emit::plan_of(confirmed, reference)
+    let Some(then) = emit::prepare(confirmed, reference)
         .ok()
-        .and_then(|(plan, _)| serde_json::to_value(plan).ok())
+        .and_then(|prepared| serde_json::to_value(prepared.plan()).ok())
     else {
         return Vec::new();
     };

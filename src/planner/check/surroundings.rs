@@ -162,12 +162,12 @@ impl Planner {
     }
 
     /// What a plan was derived from and is not as it was.
-    pub(super) fn changed_since(&self, subject: &Subject) -> Vec<Finding> {
+    pub(super) fn changed_since(&self, subject: &Subject, known: &Known) -> Vec<Finding> {
         let provenance = &subject.value["provenance"];
         let inputs: Vec<Input> =
             serde_json::from_value(provenance["inputs"].clone()).unwrap_or_default();
         let mut findings: Vec<Finding> = self
-            .changed_files(&inputs)
+            .changed_files(&inputs, known.session())
             .into_iter()
             .map(|changed| {
                 Finding::new(

@@ -2,7 +2,11 @@
 //!
 //! Pure word matching, on purpose: what it does not know it leaves to the other facts.
 
-use crate::{catalogue::presets::Preset, intent::Accuracy, rules::Context};
+use crate::{
+    catalogue::presets::Preset,
+    intent::Accuracy,
+    rules::{Context, phrase},
+};
 
 /// What a goal asks of the number format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,19 +89,12 @@ pub fn text<'a>(ctx: &Context<'a>) -> &'a str {
 /// Reads the goal of the intent, else the one that a router recorded.
 pub fn read(ctx: &Context<'_>) -> Goal {
     let text = text(ctx);
-    let words = words(text);
+    let words = phrase::words(text);
     let mut goal = Goal { text: words.join(" "), ..Goal::default() };
     goal.wish = wish(&goal, &words);
     goal.accuracy = ctx.intent.accuracy.or_else(|| accuracy(&goal));
     goal.preset = named_preset(ctx, text);
     goal
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
 }
 
 fn wish(goal: &Goal, words: &[String]) -> Option<Wish> {
@@ -232,7 +229,7 @@ mod tests {
     #[test]
     fn words_make_wishes_and_descriptions_do_not() {
         let check = |text: &str, expected: Option<Wish>| {
-            let words = words(text);
+            let words = phrase::words(text);
             let goal = Goal { text: words.join(" "), ..Goal::default() };
             assert_eq!(wish(&goal, &words), expected, "`{text}`");
         };

@@ -95,7 +95,13 @@ pub struct Client {
 impl Client {
     /// Starts a server and goes through the beginning of the protocol.
     pub fn start(world: &World, version: &'static str, person: Person) -> Self {
-        let mut client = Self::silent(world, version, person);
+        Self::silent(world, version, person).begun()
+    }
+
+    /// Goes through the beginning of the protocol.
+    pub fn begun(self) -> Self {
+        let mut client = self;
+        let version = client.version;
         if version == STATELESS {
             client.greeting = client.request("server/discover", json!({})).unwrap();
         } else {
@@ -120,13 +126,26 @@ impl Client {
 
     /// Starts a server and says nothing.
     pub fn silent(world: &World, version: &'static str, person: Person) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_quantplan"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quantplan"));
+        command
             .arg("serve")
             .arg("--state-dir")
             .arg(world.state())
             .args(&world.flags)
+            .env("RUST_LOG", "trace");
+        Self::of(command, 0, world, version, person)
+    }
+
+    /// Starts any program that serves, and drops what it prints before.
+    pub fn of(
+        mut command: Command,
+        dropped: usize,
+        world: &World,
+        version: &'static str,
+        person: Person,
+    ) -> Self {
+        let mut child = command
             .current_dir(world.work())
-            .env("RUST_LOG", "trace")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -135,7 +154,7 @@ impl Client {
         let output = child.stdout.take().unwrap();
         let (sender, lines) = channel();
         std::thread::spawn(move || {
-            for line in BufReader::new(output).lines() {
+            for line in BufReader::new(output).lines().skip(dropped) {
                 if sender.send(line.unwrap()).is_err() {
                     return;
                 }

@@ -80,11 +80,11 @@ fn facts_and_rules_can_be_read_by_every_id_that_completes() {
     let mut client = World::new().client(STATELESS, Person::nobody());
     let template = "quantplan://catalogue/{kind}/{id}";
     let kinds = complete(&mut client, resource(template), "kind", "", json!({}));
-    assert_eq!(kinds.len(), 8);
+    assert_eq!(kinds.len(), 17);
     for kind in kinds {
         let ids = complete(&mut client, resource(template), "id", "", json!({ "kind": kind }));
         assert!(!ids.is_empty(), "{kind}");
-        for id in ids.iter().take(3) {
+        for id in ids {
             let (_, text) =
                 read(&mut client, &format!("quantplan://catalogue/{kind}/{id}")).unwrap();
             let entry: Value = serde_json::from_str(&text).unwrap();
@@ -152,9 +152,12 @@ fn every_id_completes() {
         };
         check(prompt("plan-onnx-ptq"), "target", "NPU", &["npu_cnn", "npu_transformer"]);
         check(prompt("plan-onnx-ptq"), "model", "x", &[]);
+        check(prompt("plan-torch-ptq"), "hardware", "mi355x", &["MI355X", "AMD Instinct MI355X"]);
+        check(prompt("plan-torch-ptq"), "engine", "vl", &["vllm"]);
         check(prompt("review-plan"), "session_id", "qp-", &[&session]);
         check(prompt("recover"), "session_id", "", &[&session]);
         check(resource("quantplan://catalogue/{kind}/{id}"), "kind", "dev", &["devices"]);
+        check(resource("quantplan://catalogue/{kind}/{id}"), "kind", "recov", &["recoveries"]);
         for view in ["", "/table", "/plan", "/log"] {
             check(resource(&format!("quantplan://sessions/{{id}}{view}")), "id", "q", &[&session]);
         }

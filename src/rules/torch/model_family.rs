@@ -20,7 +20,6 @@
 use serde_json::json;
 
 use crate::{
-    catalogue::Entry,
     rules::{
         Context, Stage,
         sheet::{Sheet, list},
@@ -93,10 +92,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
 fn takes_files(ctx: &Context<'_>, sheet: &mut Sheet) {
     let entry = ctx.catalogue.entry_points().all().iter().find_map(|entry| entry.flag_for(ROW));
     let since = entry.and_then(|flag| flag.since.as_ref());
-    let order = |id: &str| ctx.catalogue.releases().ids().position(|known| known == id);
-    let late = since.is_some_and(|since| {
-        order(since.as_str()).zip(order(sheet.release.id())).is_some_and(|(since, now)| now < since)
-    });
+    let late = since.is_some_and(|since| !ctx.catalogue.not_before(since, &sheet.release.id));
     if late {
         let release = sheet.release.id.clone();
         sheet.by(ID).risk(

@@ -48,7 +48,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         sheet.expected.weight_bytes_before = estimate::model_bytes(ctx.analysis);
         return;
     };
-    let sizes = estimate::torch::sizes(modules, sheet.torch.schemes(scheme));
+    let sizes = estimate::torch::sizes(modules, sheet.torch.written(scheme));
     sheet.expected.linear_modules = Some(modules.linears.len() as u64);
     sheet.expected.quantized_modules = Some(sizes.quantized);
     if sizes.quantized == 0 {

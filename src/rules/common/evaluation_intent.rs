@@ -49,6 +49,9 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     } else {
         let what = match ctx.backend() {
             Backend::Onnx => "the result is loaded and run once",
+            Backend::Torch if sheet.torch.strategy == "file_to_file" => {
+                "file-to-file quantization evaluates nothing, so the result is loaded and run once"
+            }
             Backend::Torch => "the perplexity on wikitext, which the program measures at its end",
         };
         let reason = format!("nothing else was asked for, so `smoke`: {what}");

@@ -313,7 +313,9 @@ fn meaning(entry: &Match) -> String {
         return format!("`{pattern}` means no {thing} that is known");
     }
     let plural = if entry.nodes == 1 { "" } else { "s" };
-    let size = entry.bytes.map_or(String::new(), |size| format!(" ({})", bytes(size)));
+    // A head that shares the embeddings' weight has no bytes of its own, nor has what is of no known type.
+    let size = entry.bytes.filter(|size| *size > 0);
+    let size = size.map_or(String::new(), |size| format!(" ({})", bytes(size)));
     let examples = clean(&entry.examples.join(", "));
     format!("`{pattern}` means {} {thing}{plural}{size}: {examples}", entry.nodes)
 }

@@ -97,7 +97,7 @@ fn unseen(ctx: &Context<'_>, sheet: &mut Sheet, standing: &[String]) {
         && !last
         && !named(&["mtp"])
     {
-        let what = format!("its {layers} draft layers for multi-token prediction");
+        let what = format!("its draft layers for multi-token prediction ({layers})");
         found.push((Severity::Medium, what));
     }
     for (severity, what) in found {

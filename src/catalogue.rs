@@ -254,10 +254,14 @@ impl Catalogue {
 
     /// Whether `release` has an entry that exists from `since` to `until`.
     pub fn in_release(self, entry: &impl Entry, release: &ReleaseId) -> bool {
+        entry.since().is_none_or(|since| self.not_before(since, release))
+            && entry.until().is_none_or(|until| self.not_before(release, until))
+    }
+
+    /// Whether `release` is `since` or later; `true` where one of them is not known.
+    pub fn not_before(self, since: &ReleaseId, release: &ReleaseId) -> bool {
         let order = |id: &ReleaseId| self.releases().ids().position(|known| *id == *known);
-        let Some(at) = order(release) else { return true };
-        entry.since().and_then(order).is_none_or(|since| since <= at)
-            && entry.until().and_then(order).is_none_or(|until| at <= until)
+        order(since).zip(order(release)).is_none_or(|(since, release)| since <= release)
     }
 
     /// The releases that have an entry, oldest first.

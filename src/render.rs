@@ -11,7 +11,7 @@ pub mod terminal;
 use serde_json::Value;
 
 use crate::{
-    plan::{Draft, Expected, digest::Digest},
+    plan::{Draft, Expected, Match, digest::Digest},
     vocab::{Backend, Origin, SessionId, Severity},
 };
 
@@ -250,7 +250,8 @@ fn expected(expected: &Expected) -> Vec<[String; 2]> {
             );
         }
         (Some(before), None) => line("weights", bytes(before)),
-        _ => {}
+        (None, Some(after)) => line("weights", format!("about {} after", bytes(after))),
+        (None, None) => {}
     }
     if !expected.parts.is_empty() {
         let parts =
@@ -296,29 +297,27 @@ fn expected(expected: &Expected) -> Vec<[String; 2]> {
         );
     }
     for entry in &expected.matches {
-        line(
-            &entry.decision.to_string(),
-            match entry.bytes {
-                Some(size) => format!(
-                    "`{}` means {} modules ({}): {}",
-                    clean(&entry.pattern),
-                    entry.nodes,
-                    bytes(size),
-                    clean(&entry.examples.join(", "))
-                ),
-                None => format!(
-                    "`{}` means {} nodes: {}",
-                    clean(&entry.pattern),
-                    entry.nodes,
-                    clean(&entry.examples.join(", "))
-                ),
-            },
-        );
+        line(&entry.decision.to_string(), meaning(entry));
     }
     if let Some(time) = &expected.time_class {
         line("time", time.clone());
     }
     lines
+}
+
+/// What a pattern or name means in the model.
+fn meaning(entry: &Match) -> String {
+    let thing = if entry.bytes.is_some() { "module" } else { "node" };
+    let pattern = clean(&entry.pattern);
+    if entry.nodes == 0 {
+        return format!("`{pattern}` means no {thing} that is known");
+    }
+    let plural = if entry.nodes == 1 { "" } else { "s" };
+    // A head that shares the embeddings' weight has no bytes of its own, nor has what is of no known type.
+    let size = entry.bytes.filter(|size| *size > 0);
+    let size = size.map_or(String::new(), |size| format!(" ({})", bytes(size)));
+    let examples = clean(&entry.examples.join(", "));
+    format!("`{pattern}` means {} {thing}{plural}{size}: {examples}", entry.nodes)
 }
 
 /// A value as people read it: text without quotes, anything else as JSON.

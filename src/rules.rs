@@ -241,8 +241,8 @@ pub const RULES: &[Rule] = &[
     rule!(torch, calibration),
     rule!(torch, export_format),
     rule!(torch, remote_code),
-    rule!(torch, entry_point),
     rule!(common, evaluation_intent),
+    rule!(torch, entry_point),
     rule!(onnx, analysis_risks),
     rule!(torch, intake_risks),
     rule!(onnx, opset_floor),
@@ -253,6 +253,7 @@ pub const RULES: &[Rule] = &[
     rule!(onnx, npu_coverage),
     rule!(onnx, expected_result),
     rule!(torch, experts),
+    rule!(torch, excluded_anyway),
     rule!(torch, tool_versions),
     rule!(torch, result_size),
 ];

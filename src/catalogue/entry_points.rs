@@ -1,5 +1,7 @@
 //! Programs that carry a Torch plan out, and their flags.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -49,6 +51,17 @@ impl EntryPoint {
     pub fn flag_for(&self, decision: &str) -> Option<&Flag> {
         self.flags.iter().find(|flag| flag.decision.as_deref() == Some(decision))
     }
+
+    /// The arguments that carry the decisions of a plan out, without those for paths of model and output.
+    pub fn arguments<'v>(&self, value_of: impl Fn(&str) -> Option<&'v Value>) -> Vec<String> {
+        let mut arguments = Vec::new();
+        for flag in &self.flags {
+            if let Some(value) = flag.decision.as_deref().and_then(&value_of) {
+                flag.add(value, &mut arguments);
+            }
+        }
+        arguments
+    }
 }
 
 /// A flag of a program.
@@ -65,6 +78,10 @@ pub struct Flag {
     pub decision: Option<String>,
     /// What values it takes.
     pub takes: FlagValue,
+    /// What it is given for a value of the decision: `null` for the flag alone, and no flag for a value that
+    /// is not listed. Without it the flag is given the value itself.
+    #[serde(default)]
+    pub given: Option<BTreeMap<String, Option<String>>>,
     /// Values that the program accepts; empty when any are.
     #[serde(default)]
     pub choices: Vec<String>,
@@ -91,6 +108,40 @@ impl Flag {
         let fails = |choice: &String| self.failing.iter().any(|failing| failing.value == *choice);
         self.choices.iter().filter(move |choice| !fails(choice)).map(String::as_str)
     }
+
+    /// Adds what the flag is given for a value of its decision; nothing for `null`.
+    fn add(&self, value: &Value, arguments: &mut Vec<String>) {
+        let mut say = |words: &mut dyn Iterator<Item = String>| {
+            arguments.push(self.name.clone());
+            arguments.extend(words);
+        };
+        if let Some(given) = &self.given {
+            if let Some(word) = given.get(&text(value)) {
+                say(&mut word.clone().into_iter());
+            }
+            return;
+        }
+        match (self.takes, value) {
+            (_, Value::Null) => {}
+            (FlagValue::Switch, value) => {
+                if *value == Value::Bool(true) {
+                    say(&mut std::iter::empty());
+                }
+            }
+            (FlagValue::TextList, Value::Array(list)) => say(&mut list.iter().map(text)),
+            (FlagValue::Pair, Value::Object(pairs)) => {
+                for (name, value) in pairs {
+                    say(&mut [name.clone(), text(value)].into_iter());
+                }
+            }
+            (_, value) => say(&mut std::iter::once(text(value))),
+        }
+    }
+}
+
+/// A value as one argument.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// What values a flag takes.
@@ -127,4 +178,58 @@ pub struct FailingChoice {
     pub value: String,
     /// What it fails with.
     pub error: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalogue::Catalogue;
+
+    #[test]
+    fn arguments_say_what_the_decisions_say() {
+        let check = |program: &str, decision: &str, value: Value, expected: &[&str]| {
+            let entry = Catalogue.entry_points().get(program).unwrap();
+            let found = entry.arguments(|asked| (asked == decision).then_some(&value));
+            assert_eq!(found, expected, "{program}: `{decision}` is {value}");
+        };
+        let (cli, script) = ("quark-cli torch-llm-ptq", "quantize_quark.py");
+        for program in [cli, script] {
+            check(program, "global_scheme", json!("fp8"), &["--quant_scheme", "fp8"]);
+            check(program, "kv_cache_scheme", Value::Null, &[]);
+            check(program, "algorithm", json!("awq,gptq"), &["--quant_algo", "awq,gptq"]);
+            check(program, "exclude_layers", json!([]), &["--exclude_layers"]);
+            check(program, "exclude_layers", json!(["a", "*b"]), &["--exclude_layers", "a", "*b"]);
+            check(
+                program,
+                "layer_quant_config",
+                json!({"*k": "fp8", "*v": "int8"}),
+                &["--layer_quant_scheme", "*k", "fp8", "--layer_quant_scheme", "*v", "int8"],
+            );
+            check(program, "calibration.seq_len", json!(64), &["--seq_len", "64"]);
+            check(program, "device_strategy", json!("single"), &[]);
+            check(program, "device_strategy", json!("cpu"), &["--device", "cpu"]);
+            check(program, "device_strategy", json!("multi_device"), &["--multi_device"]);
+            check(program, "evaluation_intent", json!("none"), &["--skip_evaluation"]);
+            check(program, "evaluation_intent", json!("full"), &[]);
+            check(program, "trust_remote_code", json!(false), &["--no_trust_remote_code"]);
+            check(program, "trust_remote_code", json!(true), &[]);
+        }
+        check(cli, "template_file", json!("t.json"), &["--template_file", "t.json"]);
+        check(cli, "export_format", json!("hf_format"), &[]);
+        check(script, "export_format", json!("hf_format"), &["--model_export", "hf_format"]);
+        check(script, "export_format", json!("none"), &[]);
+        check(script, "device_strategy", json!("multi_gpu"), &["--multi_gpu"]);
+        check(script, "device_strategy", json!("file_to_file"), &["--file2file_quantization"]);
+        check(script, "min_kv_scale", json!(0.5), &["--min_kv_scale", "0.5"]);
+        check(script, "kv_cache_post_rope", json!(true), &["--kv_cache_post_rope"]);
+        check(script, "kv_cache_post_rope", json!(false), &[]);
+        check(
+            script,
+            "algorithm_config",
+            json!({"awq": "a.json"}),
+            &["--quant_algo_config_file", "awq", "a.json"],
+        );
+    }
 }

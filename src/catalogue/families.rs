@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     catalogue::{Source, entry},
-    vocab::{FamilyId, ReleaseId},
+    vocab::{FamilyId, ReleaseId, SchemeId},
 };
 
 /// A model family with an `LLMTemplate`. Which algorithms have a built-in config for it is the
@@ -47,6 +47,10 @@ pub struct Family {
     /// Whether file-to-file quantization takes fused expert tensors of the checkpoint apart.
     #[serde(default)]
     pub splits_fused_experts: bool,
+    /// What layers that are excluded come out as, because the loader takes any source for quantized; `None`
+    /// where they stay as they are.
+    #[serde(default)]
+    pub excluded_become: Option<ExcludedBecome>,
     /// First release that has it.
     pub since: Option<ReleaseId>,
     /// Last release that has it.
@@ -69,6 +73,18 @@ pub struct EarlierExcludes {
     pub release: ReleaseId,
     /// Its list.
     pub exclude_layers: Vec<String>,
+}
+
+/// What becomes of excluded layers of a source whose config names no modules that are not quantized.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExcludedBecome {
+    /// The scheme that they are quantized with.
+    pub scheme: SchemeId,
+    /// Since when.
+    pub since: ReleaseId,
+    /// The flag that keeps them as they are.
+    pub unless: String,
 }
 
 impl Family {

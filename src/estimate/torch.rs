@@ -146,6 +146,10 @@ pub fn kv_cache_per_token(
     facts: &TorchFacts,
     value_bytes: u64,
 ) -> Option<u64> {
+    // An encoder keeps no cache, and one beside a decoder makes another.
+    if facts.is_causal() == Some(false) {
+        return None;
+    }
     let layers = attention_layers(analysis, facts)?;
     let values = match &facts.latent_attention {
         Some(latent) => latent.kv_lora_rank?.checked_add(latent.qk_rope_head_dim?)?,
@@ -182,6 +186,29 @@ mod tests {
     };
 
     #[test]
+    fn a_decoder_keeps_a_cache_and_an_encoder_none() {
+        let analysis: ModelAnalysis = serde_json::from_value(serde_json::json!({
+            "analysis_status": "partial",
+            "model": { "model_path": "m", "model_type": "any", "num_hidden_layers": 2 },
+            "quantization_targets": {}
+        }))
+        .unwrap();
+        let check = |class: &str, is_encoder_decoder: bool, expected: Option<u64>| {
+            let facts = TorchFacts {
+                architectures: vec![class.to_owned()],
+                is_encoder_decoder: Some(is_encoder_decoder),
+                num_attention_heads: Some(4),
+                head_dim: Some(8),
+                ..TorchFacts::default()
+            };
+            assert_eq!(kv_cache_per_token(&analysis, &facts, 2), expected, "`{class}`");
+        };
+        check("LlamaForCausalLM", false, Some(2 * 4 * 8 * 2 * 2));
+        check("BertModel", false, None);
+        check("T5ForConditionalGeneration", true, None);
+    }
+
+    #[test]
     fn a_layer_takes_what_its_scheme_stores() {
         let linear = LinearModule {
             name: "model.layers.0.mlp.down_proj".to_owned(),
@@ -198,6 +225,7 @@ mod tests {
             linears: vec![linear],
             other_bytes: BTreeMap::from([("embeddings", 1000)]),
             total_bytes: 64 * 160 * 2 + 1000,
+            draft: None,
         };
         let check = |scheme: &str, after: u64| {
             let scheme = Catalogue.schemes().get(scheme).unwrap();

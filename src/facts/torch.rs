@@ -88,6 +88,18 @@ pub struct TorchFacts {
     pub other: Map<String, Value>,
 }
 
+impl TorchFacts {
+    /// Whether its class is a decoder that generates text; `None` when the config names none.
+    pub fn is_causal(&self) -> Option<bool> {
+        const ENDINGS: [&str; 3] = ["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"];
+        if self.is_encoder_decoder == Some(true) {
+            return Some(false);
+        }
+        let class = self.architectures.first()?;
+        Some(ENDINGS.iter().any(|ending| class.ends_with(ending)))
+    }
+}
+
 /// The experts of a mixture-of-experts model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpertFacts {
@@ -266,6 +278,9 @@ pub struct Modules {
     pub other_bytes: BTreeMap<&'static str, u64>,
     /// Bytes of everything.
     pub total_bytes: u64,
+    /// Pattern of the draft layers for multi-token prediction that the config tells of, where it is known what
+    /// they are called. From weights there is none: there they are among the linear modules.
+    pub draft: Option<String>,
 }
 
 /// One linear module, or the stacked linear modules of all experts of a layer.

@@ -44,6 +44,10 @@ pub struct TorchPlan {
     pub quark_version: ReleaseId,
     /// Program that carries it out; flags that only one of them has are the reason for it.
     pub entry_point: EntryPointId,
+    /// What the program is given, argument by argument, to carry this plan out. `--model_dir` and
+    /// `--output_dir`, both absolute paths, come before them.
+    #[serde(default)]
+    pub arguments: Vec<String>,
     /// How the model is held: `single`, `multi_device`, `multi_gpu`, `cpu` or `file_to_file`.
     pub device_strategy: String,
     /// Whether code of the model's repository may run; `false` means `--no_trust_remote_code`.

@@ -6,6 +6,7 @@ pub mod choice;
 pub mod device_strategy;
 pub mod entry_point;
 pub mod exclude_layers;
+pub mod excluded_anyway;
 pub mod experts;
 pub mod export_format;
 pub mod fitness;

@@ -211,6 +211,47 @@ fn draft_layers_are_told_by_their_number_or_name() {
 }
 
 #[test]
+fn draft_layers_without_weights_are_called_as_their_family_calls_them() {
+    let check = |model_type: &str, more: Value, expected: Option<&str>| {
+        let mut config = make::llama();
+        config["model_type"] = json!(model_type);
+        config["num_nextn_predict_layers"] = json!(1);
+        for (key, value) in more.as_object().unwrap() {
+            config[key] = value.clone();
+        }
+        let model = model(&config, &[]);
+        assert_eq!(modules(&model).draft.as_deref(), expected, "{model_type}");
+    };
+    check("llama", json!({}), None);
+    check("mimo", json!({"head_dim": 8}), Some("model.mtp_layers.*"));
+    let layers = make::llama()["num_hidden_layers"].as_u64().unwrap();
+    let latent = json!({"kv_lora_rank": 8, "q_lora_rank": 8, "qk_rope_head_dim": 4, "qk_nope_head_dim": 4,
+        "v_head_dim": 4});
+    check("deepseek_v3", latent, Some(&format!("model.layers.{layers}.*")));
+}
+
+#[test]
+fn blocks_that_differ_say_how_many_of_them_attend() {
+    let check = |groups: [u64; 2], heads: Value| {
+        let mut config = make::llama();
+        config["model_type"] = json!("nemotron-nas");
+        config["num_attention_heads"] = json!(64);
+        config["num_key_value_heads"] = Value::Null;
+        config["block_configs"] = json!([
+            {"attention": {"n_heads_in_group": groups[0]}},
+            {"attention": {"n_heads_in_group": groups[1]}},
+            {"attention": {"n_heads_in_group": null, "no_op": true}},
+            {"attention": {"n_heads_in_group": null, "replace_with_linear": true}},
+        ]);
+        let facts = serde_json::to_value(facts(&model(&config, &[]))).unwrap();
+        assert_eq!(facts["layer_kinds"], json!({"attention": 2, "linear": 1, "no_op": 1}));
+        assert_eq!(facts["num_key_value_heads"], heads, "groups of {groups:?}");
+    };
+    check([8, 8], json!(8));
+    check([8, 16], Value::Null);
+}
+
+#[test]
 fn quantization_is_found_in_every_place_it_hides() {
     let check = |change: fn(&mut Value), side: Option<(&str, Value)>, expected: Value| {
         let mut config = make::llama();

@@ -154,6 +154,31 @@ fn key_value_heads(of: &Map<String, Value>) -> Option<u64> {
         return Some(1);
     }
     number(of, &["num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"])
+        .or_else(|| grouped_heads(of))
+}
+
+/// Heads of keys and values where each block says how many queries share one, and all say the same.
+fn grouped_heads(of: &Map<String, Value>) -> Option<u64> {
+    let mut groups = list(of, "block_configs")?
+        .iter()
+        .filter_map(|block| block.pointer("/attention/n_heads_in_group")?.as_u64());
+    let group = groups.next()?;
+    let heads = number(of, &["num_attention_heads"])?;
+    groups.all(|other| other == group).then(|| heads.checked_div(group)).flatten()
+}
+
+/// Kinds of blocks that may leave attention out, or have something simpler in its place.
+fn block_kinds(blocks: &[Value]) -> impl Iterator<Item = &'static str> {
+    blocks.iter().map(|block| {
+        let is = |what: &str| block["attention"][what] == Value::Bool(true);
+        if is("no_op") {
+            "no_op"
+        } else if is("replace_with_linear") {
+            "linear"
+        } else {
+            "attention"
+        }
+    })
 }
 
 fn mtp_layers(of: &Map<String, Value>) -> Option<u64> {
@@ -187,7 +212,9 @@ fn layer_kinds(of: &Map<String, Value>) -> BTreeMap<String, u64> {
     ];
     let linear = table(of, "linear_attn_config");
     let count = number(of, &LAYERS);
-    if let Some(texts) = texts {
+    if let Some(blocks) = list(of, "block_configs") {
+        block_kinds(blocks).for_each(|kind| add(kind, 1));
+    } else if let Some(texts) = texts {
         texts.iter().filter_map(Value::as_str).for_each(|kind| add(kind, 1));
     } else if let Some(pattern) = pattern {
         for letter in pattern.chars() {

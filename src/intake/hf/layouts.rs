@@ -27,6 +27,8 @@ struct Family {
     dense: Dense,
     experts: Option<Experts>,
     head: &'static str,
+    /// What draft layers for multi-token prediction are called, where that is known.
+    draft: Option<Draft>,
     /// Whether the head shares the embeddings' weight when the config does not say.
     tied: bool,
     /// Whether a head is `hidden_size / heads` wide when the config does not say.
@@ -43,6 +45,14 @@ enum Attention {
     Latent,
     /// The same with the indexer of DeepSeek V3.2.
     LatentIndexed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Draft {
+    /// They go on counting after the last layer.
+    AfterLast,
+    /// A pattern.
+    Named(&'static str),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +87,7 @@ const LLAMA: Family = Family {
     dense: Dense::Gated,
     experts: None,
     head: "lm_head",
+    draft: None,
     tied: false,
     even_heads: true,
 };
@@ -96,6 +107,7 @@ const QWEN_EXPERTS: Experts = Experts {
 };
 const DEEPSEEK: Family = Family {
     attention: Attention::Latent,
+    draft: Some(Draft::AfterLast),
     experts: Some(Experts { shared: Some("shared_experts"), everywhere: None, ..QWEN_EXPERTS }),
     ..LLAMA
 };
@@ -105,7 +117,10 @@ fn family(model_type: &str) -> Option<Family> {
     Some(match model_type {
         "llama" | "mistral" | "qwen2" | "internlm" | "olmo" | "olmo2" | "granite" => LLAMA,
         // Their heads are wider or narrower than the even share.
-        "qwen3" | "mimo" => Family { even_heads: false, ..LLAMA },
+        "qwen3" => Family { even_heads: false, ..LLAMA },
+        "mimo" => {
+            Family { even_heads: false, draft: Some(Draft::Named("model.mtp_layers.*")), ..LLAMA }
+        }
         "gemma" | "gemma2" | "gemma3_text" => Family { even_heads: false, tied: true, ..LLAMA },
         "cohere" | "cohere2" => Family { tied: true, ..LLAMA },
         "baichuan" => {
@@ -205,6 +220,12 @@ pub fn from_config(
         linears: build.linears,
         other_bytes: BTreeMap::from([("embeddings", embedding_bytes)]),
         total_bytes,
+        draft: facts.mtp_layers.filter(|count| *count > 0).and(family.draft).map(
+            |draft| match draft {
+                Draft::AfterLast => format!("{}.{layers}.*", family.layers),
+                Draft::Named(pattern) => pattern.to_owned(),
+            },
+        ),
     };
     Some((modules, parameters))
 }

@@ -48,6 +48,7 @@ pub fn from_tensors(tensors: &[Tensor], model: Model<'_>) -> (Modules, u64) {
         linears: Vec::new(),
         other_bytes: BTreeMap::new(),
         total_bytes: 0,
+        draft: None,
     };
     // Only packed weights need the shapes of their scales.
     let scales: HashMap<&str, &Tensor> = tensors

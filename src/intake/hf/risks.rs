@@ -288,13 +288,7 @@ fn structure(findings: &Findings<'_>, found: &mut Risks) {
             "Keep the output head out of quantization, or the embeddings change with it.",
         );
     }
-    let is_language = facts.architectures.first().is_none_or(|class| {
-        ["ForCausalLM", "ForConditionalGeneration", "LMHeadModel"]
-            .iter()
-            .any(|end| class.ends_with(end))
-    });
-    if findings.folder.config.is_some() && (!is_language || facts.is_encoder_decoder == Some(true))
-    {
+    if findings.folder.config.is_some() && facts.is_causal() == Some(false) {
         let class = facts.architectures.first().map_or("", String::as_str);
         found.push(
             Severity::Medium,

@@ -5,6 +5,7 @@
 //! # Why
 //!
 //! That a model loads and runs is the least that shows whether a plan worked; anything more needs a data set.
+//! The programs for Torch plans measure the perplexity after the export unless they are told not to.
 //!
 //! # Example
 //!
@@ -23,7 +24,7 @@ use crate::{
         common::goal,
         sheet::{Check, Sheet},
     },
-    vocab::{EvaluationIntent, Origin},
+    vocab::{Backend, EvaluationIntent, Origin},
 };
 
 /// The reason code.
@@ -46,8 +47,14 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     } else if goal.says(&["map"]) {
         (json!(EvaluationIntent::Map), Origin::User, "the goal names mAP, so `mAP`".to_owned())
     } else {
-        let reason =
-            "nothing else was asked for, so `smoke`: the result is loaded and run once".to_owned();
+        let what = match ctx.backend() {
+            Backend::Onnx => "the result is loaded and run once",
+            Backend::Torch if sheet.torch.strategy == "file_to_file" => {
+                "file-to-file quantization evaluates nothing, so the result is loaded and run once"
+            }
+            Backend::Torch => "the perplexity on wikitext, which the program measures at its end",
+        };
+        let reason = format!("nothing else was asked for, so `smoke`: {what}");
         (json!(EvaluationIntent::Smoke), Origin::Default, reason)
     };
     sheet.by(ID).settle_or(ctx, ROW, default, |_| Check::Fine);

@@ -103,6 +103,11 @@ fn has_config(ctx: &Context<'_>, sheet: &Sheet, algorithm: &TorchAlgorithm) -> b
         || ctx.requested(CONFIG).is_some_and(|path| !path.is_null())
 }
 
+/// The family, or the type of a model that has none.
+fn name<'n>(ctx: &Context<'n>, sheet: &Sheet) -> &'n str {
+    sheet.torch.family.map_or(ctx.analysis.model.model_type.as_str(), |family| family.id.as_str())
+}
+
 /// Whether AWQ is known to fail in its search: small models of the Qwen2 kind with two KV heads.
 fn awq_fails(ctx: &Context<'_>, sheet: &Sheet) -> bool {
     sheet.torch.family.is_some_and(|family| family.id == *"qwen2")
@@ -123,7 +128,7 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
     let mut found: Vec<&TorchAlgorithm> =
         FOUR_BIT.iter().filter_map(|id| all.get(id)).filter(fitting).collect();
     let four_bit = all.get("awq").is_some_and(|awq| awq.suits.contains(&scheme.family));
-    let family = sheet.torch.family.map_or("this family", |family| family.id.as_str());
+    let family = name(ctx, sheet);
     if !four_bit {
         let reason = if scheme.bits >= 8.0 {
             format!("`{}` loses little without one", scheme.id)
@@ -213,10 +218,7 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, asked: &[&'static TorchAlgorithm]) 
             ));
         }
         if !has_config(ctx, sheet, one) {
-            let family = sheet
-                .torch
-                .family
-                .map_or(ctx.analysis.model.model_type.as_str(), |f| f.id.as_str());
+            let family = name(ctx, sheet);
             let has = own(ctx, sheet);
             let nearest = if has.is_empty() {
                 "it has one for no algorithm".to_owned()

@@ -35,6 +35,8 @@ pub const ID: &str = "calibration";
 pub const STAGE: Stage = Stage::Tune;
 
 const SAMPLES: u64 = 128;
+/// Tokens of a sample.
+const LENGTH: u64 = 512;
 /// Fewer tokens than this say little about the range of an expert's inputs.
 const ENOUGH: u64 = 2048;
 
@@ -58,7 +60,12 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let length = sheet.by(ID).settle_or(
         ctx,
         "calibration.seq_len",
-        (json!(512), Origin::Default, "the default of skill and release".to_owned()),
+        match ctx.torch().max_position_embeddings {
+            Some(most) if most < LENGTH => {
+                (json!(most), Origin::Analysis, format!("the model reads {most} tokens at most"))
+            }
+            _ => (json!(LENGTH), Origin::Default, "the default of skill and release".to_owned()),
+        },
         |asked| match (asked.as_u64(), ctx.torch().max_position_embeddings) {
             (Some(asked), Some(most)) if asked > most => {
                 Check::Unwise(format!("the model reads {most} tokens at most"))
@@ -72,7 +79,13 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         (json!(1), Origin::Default, "the default of the release: the least memory".to_owned()),
         |_| Check::Fine,
     );
-    experts(ctx, sheet, uses, samples.as_u64().unwrap_or(SAMPLES), length.as_u64().unwrap_or(512));
+    experts(
+        ctx,
+        sheet,
+        uses,
+        samples.as_u64().unwrap_or(SAMPLES),
+        length.as_u64().unwrap_or(LENGTH),
+    );
     if sheet.torch.kv_cache && samples.as_u64().is_some_and(|samples| samples < 32) {
         sheet.by(ID).risk(
             Severity::Medium,

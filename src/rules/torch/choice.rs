@@ -36,6 +36,8 @@ pub struct TorchChoice {
     pub strategy: String,
     /// Algorithms in the order in which they run.
     pub algorithms: Vec<&'static TorchAlgorithm>,
+    /// What excluded layers come out as nevertheless.
+    pub excluded_become: Option<&'static Scheme>,
     /// Whether the KV cache is quantized.
     pub kv_cache: bool,
     /// What is written.
@@ -85,11 +87,53 @@ impl TorchChoice {
         }
     }
 
+    /// The same as it is written: also what excluded modules come out as.
+    pub fn written<'c>(
+        &'c self,
+        global: &'c Scheme,
+    ) -> impl Fn(usize, &LinearModule) -> Option<&'c Scheme> + 'c {
+        let schemes = self.schemes(global);
+        move |at, module| {
+            let anyway = || self.excluded_become.filter(|_| self.is_excluded(at));
+            schemes(at, module).or_else(anyway)
+        }
+    }
+
     /// Whether Quark makes linear layers of stacked experts, so that they can be quantized.
     pub fn takes_experts_apart(&self) -> bool {
         self.family.is_some_and(|family| {
             !family.replaced_modules.is_empty()
                 || (self.strategy == "file_to_file" && family.splits_fused_experts)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        catalogue::Catalogue,
+        facts::torch::{LinearKind, Role},
+    };
+
+    #[test]
+    fn an_excluded_module_is_written_as_what_it_becomes() {
+        let scheme = |id: &str| Catalogue.schemes().get(id).unwrap();
+        let head = LinearModule {
+            name: "lm_head".to_owned(),
+            out_features: 1024,
+            in_features: 256,
+            stacked: 1,
+            dtype: "bfloat16",
+            bytes: 1024 * 256 * 2,
+            role: Role::Head,
+            kind: LinearKind::Plain,
+        };
+        let mut choice = TorchChoice { excluded: vec![true, false], ..TorchChoice::default() };
+        assert_eq!(choice.written(scheme("fp8"))(0, &head), None);
+        choice.excluded_become = Some(scheme("mxfp4_weight_only"));
+        assert_eq!(choice.schemes(scheme("fp8"))(0, &head), None);
+        assert_eq!(choice.written(scheme("fp8"))(0, &head), Some(scheme("mxfp4_weight_only")));
+        assert_eq!(choice.written(scheme("fp8"))(1, &head), Some(scheme("fp8")));
     }
 }

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 use crate::{
     catalogue::globs::Glob,
-    facts::torch::{Exactness, LinearKind, LinearModule, Modules, Role},
+    facts::torch::{LinearKind, LinearModule, Modules, Role},
     plan::Alternative,
     rules::{
         Context, Stage,
@@ -97,7 +97,7 @@ fn unseen(ctx: &Context<'_>, sheet: &mut Sheet, standing: &[String]) {
         && !last
         && !named(&["mtp"])
     {
-        let what = format!("its {layers} draft layers for multi-token prediction");
+        let what = format!("its draft layers for multi-token prediction ({layers})");
         found.push((Severity::Medium, what));
     }
     for (severity, what) in found {
@@ -299,29 +299,21 @@ fn with_missing(ctx: &Context<'_>, template: Vec<String>) -> (Vec<String>, Vec<A
         };
         added.push(Added { pattern, why: why.to_owned(), role: module.role });
     }
-    added.extend(draft_by_config(ctx, modules, &standing));
+    added.extend(draft_by_config(modules, &standing));
     standing.extend(added.iter().map(|one| one.pattern.clone()));
     (standing, added)
 }
 
-/// Draft layers that only the config tells of: in families whose naming is known they follow the last layer.
-fn draft_by_config(ctx: &Context<'_>, modules: &Modules, standing: &[String]) -> Option<Added> {
-    ctx.torch().mtp_layers.filter(|layers| *layers > 0)?;
-    let last = ctx.analysis.model.num_hidden_layers?;
-    let known = modules.linears.iter().any(|module| module.role == Role::Draft);
-    if modules.exactness != Exactness::Config || known {
-        return None;
-    }
-    let first = modules.linears.iter().find_map(|module| module.name.split_once(".0."))?.0;
-    let name = format!("{first}.{last}.mlp.down_proj");
+/// Draft layers that only the config tells of, where it is known what they are called.
+fn draft_by_config(modules: &Modules, standing: &[String]) -> Option<Added> {
+    let pattern = modules.draft.clone()?;
+    let name = pattern.replace('*', "mlp.down_proj");
     let named = standing.iter().any(|pattern| {
         pattern.contains("mtp") || Glob::new(pattern).matches(&name) && !pattern.starts_with("*mlp")
     });
     (!named).then(|| Added {
-        pattern: format!("{first}.{last}.*"),
-        why:
-            "the config has a layer for multi-token prediction after the last, which stays in float"
-                .to_owned(),
+        pattern,
+        why: "the config has a layer for multi-token prediction, which stays in float".to_owned(),
         role: Role::Draft,
     })
 }

@@ -354,12 +354,14 @@ fn remarks(ctx: &Context<'_>, sheet: &mut Sheet) {
         );
     }
     if !known && !scheme.needs.is_empty() {
+        let units: Vec<String> =
+            scheme.needs.iter().map(|need| format!("`{}`", need.any_of.join("` or `"))).collect();
         pen.risk(
             Severity::Low,
             format!(
                 "`{}` needs units for {}, and nothing says which devices will run it",
                 scheme.id,
-                list(scheme.needs.iter().flat_map(|need| &need.any_of), 4)
+                units.join(" and ")
             ),
             Some("name the devices in `hardware`".to_owned()),
         );

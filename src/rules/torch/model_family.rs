@@ -20,7 +20,6 @@
 use serde_json::json;
 
 use crate::{
-    catalogue::Entry,
     rules::{
         Context, Stage,
         sheet::{Sheet, list},
@@ -59,7 +58,11 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let with: Vec<&str> = family
         .map(|family| ctx.catalogue.releases_with(family).iter().map(|id| id.as_str()).collect())
         .unwrap_or_default();
-    let near = near_names(model_type, families.ids());
+    // Nobody mistypes a `model_type`: another family is only near when it is of the same make.
+    let make =
+        |name: &str| name.split(|c: char| !c.is_ascii_alphabetic()).next().map(str::to_owned);
+    let kin = families.ids().filter(|id| make(id) == make(model_type));
+    let near = near_names(model_type, kin);
     let mut text = format!("amd-quark {release} has no template for `{model_type}`");
     if !with.is_empty() {
         text.push_str(&format!("; {} has: set `quark_version`, or", list(&with, 3)));
@@ -69,20 +72,15 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         text.push('.');
     }
     text.push_str(" Give the path of a template file (JSON with model_type, kv_layers_name, q_layer_name and exclude_layers_name).");
-    let causal = ctx.torch().architectures.iter().any(|name| {
-        name.ends_with("ForCausalLM")
-            || name.ends_with("LMHeadModel")
-            || name.ends_with("ForConditionalGeneration")
-    });
     let mut pen = sheet.by(ID);
     pen.leave_open(ROW, "Quark has no template for this family");
     pen.ask("custom_template", text, Vec::new());
-    if !causal && !ctx.torch().architectures.is_empty() {
+    if ctx.torch().is_causal() == Some(false) {
+        let class = ctx.torch().architectures.first().unwrap_or(model_type);
         pen.risk(
             Severity::High,
             format!(
-                "{} is no causal language model, and both programs of Quark-Torch calibrate and evaluate such models only",
-                list(&ctx.torch().architectures, 1)
+                "`{class}` is no causal language model, and both programs of Quark-Torch calibrate and evaluate such models only"
             ),
             Some("export it to ONNX and plan that".to_owned()),
         );
@@ -93,10 +91,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
 fn takes_files(ctx: &Context<'_>, sheet: &mut Sheet) {
     let entry = ctx.catalogue.entry_points().all().iter().find_map(|entry| entry.flag_for(ROW));
     let since = entry.and_then(|flag| flag.since.as_ref());
-    let order = |id: &str| ctx.catalogue.releases().ids().position(|known| known == id);
-    let late = since.is_some_and(|since| {
-        order(since.as_str()).zip(order(sheet.release.id())).is_some_and(|(since, now)| now < since)
-    });
+    let late = since.is_some_and(|since| !ctx.catalogue.not_before(since, &sheet.release.id));
     if late {
         let release = sheet.release.id.clone();
         sheet.by(ID).risk(

@@ -76,10 +76,8 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         return;
     };
     let release = &sheet.release.id;
-    let order = |id: &str| ctx.catalogue.releases().ids().position(|known| known == id);
-    let in_time = known.in_memory_since.as_ref().is_none_or(|since| {
-        order(since.as_str()).zip(order(release.as_str())).is_none_or(|(since, now)| since <= now)
-    });
+    let since = known.in_memory_since.as_ref();
+    let in_time = since.is_none_or(|since| ctx.catalogue.not_before(since, release));
     let for_family = known.families.is_empty()
         || known.families.iter().any(|family| *family == *ctx.analysis.model.model_type);
     let in_memory = known.in_memory == Recovery::Recovers && in_time && for_family;

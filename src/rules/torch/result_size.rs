@@ -20,6 +20,7 @@
 use crate::{
     catalogue::algorithms::TimeClass,
     estimate,
+    facts::torch::Exactness,
     plan::{Fits, Part},
     rules::{
         Context, Stage,
@@ -36,6 +37,8 @@ pub const STAGE: Stage = Stage::Assess;
 
 /// Tokens of context when none are stated.
 const CONTEXT: u64 = 8192;
+/// Bytes that are read and written in less than a minute.
+const SECONDS: u64 = 20_000_000_000;
 
 /// Estimates.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
@@ -43,12 +46,12 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let value_bytes = if sheet.torch.kv_cache { 1 } else { 2 };
     let per_token = estimate::torch::kv_cache_per_token(ctx.analysis, ctx.torch(), value_bytes);
     sheet.expected.kv_cache_bytes_per_token = per_token;
-    time(sheet, scheme.needs_calibration_data);
+    time(ctx, sheet, scheme.needs_calibration_data);
     let Some(modules) = ctx.modules else {
         sheet.expected.weight_bytes_before = estimate::model_bytes(ctx.analysis);
         return;
     };
-    let sizes = estimate::torch::sizes(modules, sheet.torch.schemes(scheme));
+    let sizes = estimate::torch::sizes(modules, sheet.torch.written(scheme));
     sheet.expected.linear_modules = Some(modules.linears.len() as u64);
     sheet.expected.quantized_modules = Some(sizes.quantized);
     if sizes.quantized == 0 {
@@ -61,7 +64,10 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     if modules.total_bytes == 0 || scheme.storage.is_none() {
         return;
     }
-    sheet.expected.weight_bytes_before = Some(sizes.before);
+    // From a config the weights are known as floats only, and this source is quantized.
+    let as_stored = modules.exactness == Exactness::Weights || ctx.torch().quantization.is_empty();
+    sheet.expected.weight_bytes_before =
+        if as_stored { Some(sizes.before) } else { estimate::model_bytes(ctx.analysis) };
     sheet.expected.weight_bytes_after = Some(sizes.after);
     sheet.expected.parts = sizes
         .parts
@@ -73,10 +79,15 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     fits(ctx, sheet, sizes.after, per_token);
 }
 
-fn time(sheet: &mut Sheet, calibrates: bool) {
+fn time(ctx: &Context<'_>, sheet: &mut Sheet, calibrates: bool) {
     let slowest = sheet.torch.algorithms.iter().map(|one| one.time).max();
-    let least =
-        if calibrates || sheet.torch.kv_cache { TimeClass::Minutes } else { TimeClass::Seconds };
+    let bytes = estimate::torch::loaded(ctx.analysis).bytes();
+    let large = bytes.is_none_or(|bytes| bytes > SECONDS);
+    let least = if calibrates || sheet.torch.kv_cache || large {
+        TimeClass::Minutes
+    } else {
+        TimeClass::Seconds
+    };
     let word = match slowest.max(Some(least)) {
         Some(TimeClass::Hours) => "hours",
         Some(TimeClass::Minutes) => "minutes",

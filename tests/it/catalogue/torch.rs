@@ -17,6 +17,7 @@ use quantplan::{
         storage::{Holds, Storage},
         torch_algorithms::TorchAlgorithm,
     },
+    rules::rows,
     vocab::{FamilyId, ReleaseId},
 };
 use serde_json::Value;
@@ -444,6 +445,15 @@ fn family_is_sound(family: &Family, found: &mut Defects) {
         );
     }
     found.check(family.gate_up_layers.len() == 2, id, "fuses other than two layers");
+    if let Some(becomes) = &family.excluded_become {
+        lifetime(id, Some(&becomes.since), None, found);
+        found.check(
+            CATALOGUE.schemes().get(becomes.scheme.as_str()).is_some()
+                && CATALOGUE.entry_points().all().iter().any(|e| e.flag(&becomes.unless).is_some()),
+            id,
+            "has excluded layers of an unknown scheme, or an unknown flag against it",
+        );
+    }
     for earlier in &family.earlier_excludes {
         found.check(
             releases.contains(&&earlier.release)
@@ -468,10 +478,22 @@ fn entry_point_is_sound(entry_point: &EntryPoint, found: &mut Defects) {
             );
         }
         if let Some(decision) = &flag.decision {
+            // Flags that are given for some values only share a decision where the values differ.
+            let values: Vec<Option<&str>> = match &flag.given {
+                Some(given) => given.keys().map(|value| Some(value.as_str())).collect(),
+                None => vec![None],
+            };
             found.check(
-                decisions.insert(decision),
+                rows::find(rows::TORCH, decision).is_some_and(|row| row.id == decision)
+                    && values.into_iter().all(|value| decisions.insert((decision, value))),
                 id,
-                format!("carries `{decision}` out in two ways"),
+                format!("carries `{decision}` out in two ways, or is no decision of a plan"),
+            );
+            let words = flag.given.iter().flat_map(|given| given.values()).flatten();
+            found.check(
+                words.into_iter().all(|word| flag.choices.contains(word)),
+                id,
+                format!("gives `{}` what it does not take", flag.name),
             );
         }
         lifetime(format!("{id} {}", flag.name), flag.since.as_ref(), None, found);

@@ -56,6 +56,23 @@ pub enum EmitError {
     Assemble(#[from] AssembleError),
 }
 
+/// Gives a file a name that no file has.
+///
+/// A hard link fails when the name is taken, so nothing that appeared meanwhile is lost. FAT and some network
+/// file systems have no links; there the name is looked at first, and only the moment in between is open.
+fn place(temporary: &Path, path: &Path) -> io::Result<()> {
+    use io::ErrorKind::{AlreadyExists, PermissionDenied, Unsupported};
+    match fs::hard_link(temporary, path) {
+        Err(error) if matches!(error.kind(), PermissionDenied | Unsupported) => {
+            match fs::symlink_metadata(path) {
+                Ok(_) => Err(AlreadyExists.into()),
+                Err(_) => fs::rename(temporary, path),
+            }
+        }
+        linked => linked,
+    }
+}
+
 /// A file that may be written, by its resolved folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
@@ -150,8 +167,7 @@ impl Destination {
         let (temporary, mut file) = self.temporary().map_err(io_error)?;
         let moved = fill(&mut file, bytes).and_then(|()| match overwrite {
             Overwrite::Yes => fs::rename(&temporary, &path),
-            // A hard link fails when the name is taken, so nothing that appeared meanwhile is lost.
-            Overwrite::No => fs::hard_link(&temporary, &path),
+            Overwrite::No => place(&temporary, &path),
         });
         trace!(?path, "moved into place");
         let _ = fs::remove_file(&temporary);

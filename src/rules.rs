@@ -218,6 +218,7 @@ pub const RULES: &[Rule] = &[
     rule!(torch, device_strategy),
     rule!(torch, algorithm),
     rule!(torch, kv_cache),
+    rule!(torch, attention_scheme),
     rule!(onnx, custom_ops),
     rule!(onnx, input_shapes),
     rule!(onnx, npu_batch),

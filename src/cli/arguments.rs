@@ -190,7 +190,8 @@ pub struct Probe {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// One name, two names to compare, or a question; without any, the names there are
+    /// One name, two names to compare, or a question; without any, the names there are. A name that means
+    /// several things is said with its kind: `scheme:mxfp4`
     pub names: Vec<String>,
     /// Say what it means for this model
     #[arg(long, value_name = "PATH")]

@@ -18,8 +18,8 @@ pub(super) enum Source {
     None,
     /// Sessions, newest first.
     Sessions,
-    /// Deployment targets.
-    Targets,
+    /// Names of entries of this kind of the catalogue, other spellings too.
+    Entries(&'static str),
 }
 
 /// The values that begin with, contain or resemble what was typed.
@@ -36,7 +36,7 @@ pub(super) fn complete(
         Reference::Prompt(prompt) => match prompts::source(&prompt.name, argument)? {
             Source::None => Vec::new(),
             Source::Sessions => sessions(planner),
-            Source::Targets => owned(resources::entries(Some("targets"))),
+            Source::Entries(kind) => owned(resources::names(kind)),
         },
         Reference::Resource(resource) => {
             let before = request.context.as_ref();

@@ -151,6 +151,8 @@ pub(super) fn read(planner: &Planner, uri: &str) -> Result<ReadResourceResult, E
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
         ["catalogue", kind, id] => {
+            // `quark-cli torch-llm-ptq` has a space, which stands as `%20` in a URI.
+            let id = &id.replace("%20", " ");
             let text = entry(kind, id).ok_or_else(|| missing(uri, &near_entries(kind, id)))?;
             Ok(contents(uri, text, JSON, LIST_TTL_MS, CacheScope::Public))
         }
@@ -235,6 +237,7 @@ fn session(planner: &Planner, rest: &[&str], uri: &str) -> Result<(String, &'sta
 /// A kind of the catalogue, whatever its entries are.
 trait Shelf {
     fn ids(&self) -> Vec<&str>;
+    fn aliases(&self) -> Vec<&str>;
     fn text(&self, id: &str) -> Option<String>;
 }
 
@@ -243,13 +246,17 @@ impl<T: Entry + Serialize> Shelf for Kind<T> {
         Kind::ids(self).collect()
     }
 
+    fn aliases(&self) -> Vec<&str> {
+        self.all().iter().flat_map(Entry::aliases).map(String::as_str).collect()
+    }
+
     fn text(&self, id: &str) -> Option<String> {
         self.find(id).map(pretty)
     }
 }
 
 /// Every kind, by its name in URIs.
-fn shelves() -> [(&'static str, &'static dyn Shelf); 8] {
+fn shelves() -> [(&'static str, &'static dyn Shelf); 14] {
     let catalogue = Catalogue;
     [
         ("presets", catalogue.presets()),
@@ -257,6 +264,12 @@ fn shelves() -> [(&'static str, &'static dyn Shelf); 8] {
         ("algorithms", catalogue.algorithms()),
         ("extra_options", catalogue.options()),
         ("targets", catalogue.targets()),
+        ("schemes", catalogue.schemes()),
+        ("torch_algorithms", catalogue.torch_algorithms()),
+        ("families", catalogue.families()),
+        ("entry_points", catalogue.entry_points()),
+        ("engines", catalogue.engines()),
+        ("quantized_sources", catalogue.prequantized()),
         ("devices", catalogue.devices()),
         ("npu_ops", catalogue.npu_ops()),
         ("releases", catalogue.releases()),
@@ -272,6 +285,12 @@ pub(super) fn kinds() -> Vec<&'static str> {
 pub(super) fn entries(kind: Option<&str>) -> Vec<&'static str> {
     let chosen = shelves().into_iter().filter(|(name, _)| kind.is_none_or(|kind| kind == *name));
     chosen.flat_map(|(_, shelf)| shelf.ids()).collect()
+}
+
+/// The ids of one kind, then their other spellings.
+pub(super) fn names(kind: &str) -> Vec<&'static str> {
+    let chosen = shelves().into_iter().filter(|(name, _)| *name == kind);
+    chosen.flat_map(|(_, shelf)| [shelf.ids(), shelf.aliases()].concat()).collect()
 }
 
 fn entry(kind: &str, id: &str) -> Option<String> {

@@ -608,7 +608,7 @@ pub(super) fn reason(reading: &Reading) -> Result<Outcome, Error> {
     rules::plan(&context(reading)).map_err(Error::Request)
 }
 
-fn context(reading: &Reading) -> Context<'_> {
+pub(super) fn context(reading: &Reading) -> Context<'_> {
     let bundle = &reading.bundle;
     Context {
         analysis: &bundle.analysis,

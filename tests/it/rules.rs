@@ -93,8 +93,14 @@ fn every_question_that_is_asked_can_be_answered() {
 }
 
 /// Rows of Torch plans that are there only when something asks for them.
-const AT_NEED: [&str; 5] =
-    ["min_kv_scale", "kv_cache_post_rope", "algorithm_config", "custom_mode", "template_file"];
+const AT_NEED: [&str; 6] = [
+    "min_kv_scale",
+    "kv_cache_post_rope",
+    "attention_scheme",
+    "algorithm_config",
+    "custom_mode",
+    "template_file",
+];
 
 /// Everything that must hold of any draft.
 fn sound(draft: &Draft) {

@@ -21,7 +21,6 @@
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::globs::Glob,
     estimate,
     plan::Alternative,
     rules::{
@@ -145,16 +144,7 @@ fn risks(ctx: &Context<'_>, sheet: &mut Sheet) {
         (Some(modules), Some(family)) => family
             .kv_layers
             .iter()
-            .filter(|pattern| {
-                let glob = Glob::new(pattern);
-                let mut own = modules
-                    .linears
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, module)| lookup::takes(&glob, module))
-                    .peekable();
-                own.peek().is_some() && own.all(|(at, _)| sheet.torch.is_excluded(at))
-            })
+            .filter(|pattern| lookup::all_excluded(modules, sheet, pattern))
             .cloned()
             .collect(),
         _ => Vec::new(),

@@ -6,6 +6,7 @@ use crate::{
     catalogue::{engines::Engine, globs::Glob},
     facts::torch::{LinearModule, Modules},
     plan::Match,
+    rules::sheet::Sheet,
     vocab::DecisionId,
 };
 
@@ -34,6 +35,14 @@ fn apart(name: &str) -> Vec<String> {
 pub fn matching<'m>(modules: &'m Modules, pattern: &str) -> impl Iterator<Item = &'m LinearModule> {
     let glob = Glob::new(pattern);
     modules.linears.iter().filter(move |module| takes(&glob, module))
+}
+
+/// Whether a pattern means modules, and every one of them is left in float.
+pub fn all_excluded(modules: &Modules, sheet: &Sheet, pattern: &str) -> bool {
+    let glob = Glob::new(pattern);
+    let own = modules.linears.iter().enumerate().filter(|(_, module)| takes(&glob, module));
+    let mut own = own.map(|(at, _)| sheet.torch.is_excluded(at)).peekable();
+    own.peek().is_some() && own.all(|excluded| excluded)
 }
 
 /// The entry of the match report for a pattern of a row, with the modules that it means.

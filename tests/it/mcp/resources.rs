@@ -80,7 +80,7 @@ fn facts_and_rules_can_be_read_by_every_id_that_completes() {
     let mut client = World::new().client(STATELESS, Person::nobody());
     let template = "quantplan://catalogue/{kind}/{id}";
     let kinds = complete(&mut client, resource(template), "kind", "", json!({}));
-    assert_eq!(kinds.len(), 8);
+    assert_eq!(kinds.len(), 14);
     for kind in kinds {
         let ids = complete(&mut client, resource(template), "id", "", json!({ "kind": kind }));
         assert!(!ids.is_empty(), "{kind}");
@@ -152,6 +152,13 @@ fn every_id_completes() {
         };
         check(prompt("plan-onnx-ptq"), "target", "NPU", &["npu_cnn", "npu_transformer"]);
         check(prompt("plan-onnx-ptq"), "model", "x", &[]);
+        check(
+            prompt("plan-torch-ptq"),
+            "hardware",
+            "instinct MI300",
+            &["AMD Instinct MI300A", "AMD Instinct MI300X"],
+        );
+        check(prompt("plan-torch-ptq"), "engine", "v", &["vllm"]);
         check(prompt("review-plan"), "session_id", "qp-", &[&session]);
         check(prompt("recover"), "session_id", "", &[&session]);
         check(resource("quantplan://catalogue/{kind}/{id}"), "kind", "dev", &["devices"]);

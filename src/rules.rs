@@ -252,6 +252,7 @@ pub const RULES: &[Rule] = &[
     rule!(onnx, npu_coverage),
     rule!(onnx, expected_result),
     rule!(torch, experts),
+    rule!(torch, tensor_parallel),
     rule!(torch, tool_versions),
     rule!(torch, result_size),
 ];

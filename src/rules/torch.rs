@@ -23,5 +23,6 @@ pub mod model_family;
 pub mod quantized_source;
 pub mod remote_code;
 pub mod result_size;
+pub mod tensor_parallel;
 pub mod tool_versions;
 pub mod wishes;

@@ -9,6 +9,7 @@ pub mod browse;
 pub mod confirm;
 pub mod error;
 pub mod explain;
+mod named_files;
 pub mod probe;
 pub mod propose;
 pub mod route;

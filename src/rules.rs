@@ -23,7 +23,9 @@ use crate::{
     catalogue::{self, Catalogue, releases::Release},
     facts::{
         EnvContext, Graph, InstallResult, ModelAnalysis, OnnxFacts, OnnxTargets, SessionContext,
+        named_files::NamedFiles,
         torch::{Modules, TorchFacts},
+        torch_install::TorchInstallResult,
     },
     intent::Intent,
     plan::{Draft, Handoff},
@@ -40,10 +42,14 @@ pub struct Context<'a> {
     pub graph: Option<&'a Graph>,
     /// Its linear modules, when they are known.
     pub modules: Option<&'a Modules>,
+    /// The files that the request names, when they were looked at.
+    pub files: Option<&'a NamedFiles>,
     /// The machine.
     pub environment: Option<&'a EnvContext>,
     /// ONNX Runtime and the custom ops.
     pub install: Option<&'a InstallResult>,
+    /// PyTorch.
+    pub torch_install: Option<&'a TorchInstallResult>,
     /// What a router settled.
     pub session_context: Option<&'a SessionContext>,
     /// What the user wants.
@@ -254,6 +260,7 @@ pub const RULES: &[Rule] = &[
     rule!(torch, experts),
     rule!(torch, tensor_parallel),
     rule!(torch, tool_versions),
+    rule!(torch, torch_build),
     rule!(torch, result_size),
 ];
 

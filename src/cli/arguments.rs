@@ -125,6 +125,9 @@ pub struct Plan {
     /// `onnx_install_result.json`
     #[arg(long, value_name = "FILE")]
     pub install_result: Option<PathBuf>,
+    /// `pytorch_install_result.json`
+    #[arg(long, value_name = "FILE")]
+    pub torch_install_result: Option<PathBuf>,
     /// `session_context.json` of a router
     #[arg(long, value_name = "FILE")]
     pub session_context: Option<PathBuf>,

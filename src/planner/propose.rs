@@ -11,7 +11,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     catalogue::Catalogue,
-    facts::{EnvContext, Graph, InstallResult, ModelAnalysis, SessionContext, torch::Modules},
+    facts::{
+        EnvContext, Graph, InstallResult, ModelAnalysis, SessionContext, named_files::NamedFiles,
+        torch::Modules, torch_install::TorchInstallResult,
+    },
     intake::{AnyModel, IntakeError},
     intent::{Changes, Intent},
     plan::{Draft, Handoff, Input, Resume, digest::Digest},
@@ -29,6 +32,9 @@ use crate::{
     },
     vocab::{Backend, DecisionId, QuestionId, RuleId, SessionId, SkillId},
 };
+
+/// The role of PyTorch's install result.
+const TORCH_INSTALL: &str = "pytorch_install_result";
 
 /// Arguments of `propose_plan`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -61,6 +67,12 @@ pub struct Arguments {
     /// A `quark_install_result` as an object.
     #[serde(default)]
     pub quark_install_result: Option<Map<String, Value>>,
+    /// Path of a `pytorch_install_result.json`.
+    #[serde(default)]
+    pub pytorch_install_result_path: Option<PathBuf>,
+    /// A `pytorch_install_result` as an object.
+    #[serde(default)]
+    pub pytorch_install_result: Option<Map<String, Value>>,
     /// Path of a router's `session_context.json`; the artefacts that it refers to are read too.
     #[serde(default)]
     pub session_context_path: Option<PathBuf>,
@@ -99,6 +111,12 @@ pub struct RevisionArguments {
     /// The same as an object.
     #[serde(default)]
     pub onnx_install_result: Option<Map<String, Value>>,
+    /// Path of a `pytorch_install_result.json` that `quark-torch-install` has brought meanwhile.
+    #[serde(default)]
+    pub pytorch_install_result_path: Option<PathBuf>,
+    /// The same as an object.
+    #[serde(default)]
+    pub pytorch_install_result: Option<Map<String, Value>>,
     /// Path of an `env_context.json` that has been made meanwhile.
     #[serde(default)]
     pub environment_path: Option<PathBuf>,
@@ -118,6 +136,8 @@ impl RevisionArguments {
             withdraw: BTreeSet::new(),
             onnx_install_result_path: None,
             onnx_install_result: None,
+            pytorch_install_result_path: None,
+            pytorch_install_result: None,
             environment_path: None,
             environment: None,
         }
@@ -222,6 +242,8 @@ pub(super) struct Bundle {
     #[serde(default)]
     pub(super) install: Option<InstallResult>,
     #[serde(default)]
+    pub(super) torch_install: Option<TorchInstallResult>,
+    #[serde(default)]
     pub(super) session_context: Option<SessionContext>,
     pub(super) intent: Intent,
 }
@@ -231,6 +253,7 @@ pub(super) struct Reading {
     pub(super) bundle: Bundle,
     pub(super) graph: Option<Graph>,
     pub(super) modules: Option<Modules>,
+    files: NamedFiles,
     inputs: Vec<Input>,
 }
 
@@ -290,6 +313,7 @@ impl Planner {
         };
         let asked = rules::request::resolved(&context(&reading), &asked).map_err(Error::Request)?;
         reading.bundle.intent = reading.bundle.intent.after(&asked);
+        reading.files = self.named_files(&reading.bundle.intent, &mut reading.inputs);
         let install = self.artefact::<InstallResult>(
             "onnx_install_result",
             arguments.onnx_install_result_path.as_deref(),
@@ -298,6 +322,15 @@ impl Planner {
         if let Some(artefact) = install {
             replace(&mut reading.inputs, artefact.input);
             reading.bundle.install = Some(artefact.value);
+        }
+        let torch = self.artefact::<TorchInstallResult>(
+            TORCH_INSTALL,
+            arguments.pytorch_install_result_path.as_deref(),
+            arguments.pytorch_install_result.as_ref(),
+        )?;
+        if let Some(artefact) = torch {
+            replace(&mut reading.inputs, artefact.input);
+            reading.bundle.torch_install = Some(artefact.value);
         }
         let environment = self.artefact::<EnvContext>(
             "environment",
@@ -416,6 +449,16 @@ impl Planner {
             .as_deref(),
             arguments.quark_install_result.as_ref(),
         )?;
+        let torch = self.artefact::<TorchInstallResult>(
+            TORCH_INSTALL,
+            referred(
+                arguments.pytorch_install_result_path.as_ref(),
+                arguments.pytorch_install_result.is_some(),
+                refs.pytorch_install_result_ref.as_ref(),
+            )
+            .as_deref(),
+            arguments.pytorch_install_result.as_ref(),
+        )?;
         let given_model = arguments.model_path.is_some();
         let analysis_path = referred(
             arguments.analysis_path.as_ref(),
@@ -462,6 +505,10 @@ impl Planner {
                 result.quark_version.get_or_insert_with(|| version.clone());
             }
         }
+        let torch_install = torch.map(|artefact| {
+            inputs.push(artefact.input);
+            artefact.value
+        });
         let mut intent = arguments.intent.clone();
         let session_context = context.map(|artefact| {
             inputs.push(artefact.input);
@@ -480,11 +527,13 @@ impl Planner {
             analysed_here,
             environment,
             install: install_result,
+            torch_install,
             session_context,
             intent,
         };
         let (graph, modules) = structure;
-        Ok(Reading { bundle, graph, modules, inputs })
+        let files = self.named_files(&bundle.intent, &mut inputs);
+        Ok(Reading { bundle, graph, modules, files, inputs })
     }
 
     /// Reads everything of a session again, as it is now.
@@ -528,7 +577,14 @@ impl Planner {
                 install.quark_version = install.quark_version.take().or(known);
             }
         }
-        Ok(Reading { bundle, graph, modules, inputs })
+        if let Some(path) = at(&inputs, TORCH_INSTALL) {
+            let artefact =
+                self.artefact_at::<TorchInstallResult>(TORCH_INSTALL, Path::new(&path))?;
+            replace(&mut inputs, artefact.input);
+            bundle.torch_install = Some(artefact.value);
+        }
+        let files = self.named_files(&bundle.intent, &mut inputs);
+        Ok(Reading { bundle, graph, modules, files, inputs })
     }
 
     /// The nodes or modules of the model that an analysis is about, when it is at hand and still the same.
@@ -614,8 +670,10 @@ pub(super) fn context(reading: &Reading) -> Context<'_> {
         analysis: &bundle.analysis,
         graph: reading.graph.as_ref(),
         modules: reading.modules.as_ref(),
+        files: Some(&reading.files),
         environment: bundle.environment.as_ref(),
         install: bundle.install.as_ref(),
+        torch_install: bundle.torch_install.as_ref(),
         session_context: bundle.session_context.as_ref(),
         intent: &bundle.intent,
         catalogue: Catalogue,

@@ -25,4 +25,5 @@ pub mod remote_code;
 pub mod result_size;
 pub mod tensor_parallel;
 pub mod tool_versions;
+pub mod torch_build;
 pub mod wishes;

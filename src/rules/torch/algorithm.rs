@@ -24,11 +24,15 @@ use serde_json::{Value, json};
 
 use crate::{
     catalogue::{algorithms::TimeClass, torch_algorithms::TorchAlgorithm},
+    facts::{
+        named_files::{AlgorithmFile, Content},
+        torch::LinearModule,
+    },
     plan::Alternative,
     rules::{
         Context, Stage,
-        sheet::{Asked, Check, Fallback, Sheet, list, lower},
-        torch::{device_strategy, wishes},
+        sheet::{Asked, Check, Fallback, Sheet, list, lower, show},
+        torch::{device_strategy, lookup, wishes},
     },
     vocab::{Origin, Severity},
 };
@@ -91,16 +95,82 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
 /// The config file of an algorithm, when there is one.
 fn config_file(ctx: &Context<'_>, sheet: &mut Sheet) {
     let Some(path) = ctx.requested(CONFIG).filter(|path| !path.is_null()) else { return };
-    sheet.by(ID).decide(CONFIG, path.clone(), Origin::User, "you asked for it");
+    let named = ctx.files.and_then(|files| files.algorithm.as_ref());
+    let path = named.map_or_else(|| path.clone(), |named| json!(named.path));
+    let mut pen = sheet.by(ID);
+    match named.map(|named| &named.content) {
+        Some(Content::Read(file)) => {
+            let reason = format!("you asked for it: a config of `{}`", file.name);
+            pen.decide(CONFIG, path, Origin::User, reason);
+            layers_of(ctx, sheet, file);
+        }
+        Some(_) => {
+            let text = format!(
+                "{} is not on this machine, so nobody has looked whether it fits the model",
+                show(&path)
+            );
+            pen.decide(CONFIG, path, Origin::User, "you asked for it");
+            pen.risk(Severity::Medium, text, None);
+        }
+        None => {
+            pen.decide(CONFIG, path, Origin::User, "you asked for it");
+        }
+    }
     sheet
         .torch
         .needs_script
         .push("the config file of an algorithm (`--quant_algo_config_file`)".to_owned());
 }
 
+/// Which modules the layers of a config are, and those that are none.
+fn layers_of(ctx: &Context<'_>, sheet: &mut Sheet, file: &AlgorithmFile) {
+    let Some(modules) = ctx.modules else { return };
+    let decoder = file.decoder_layers.as_deref().map(|path| format!("{path}."));
+    let inside = |name: &str| decoder.as_ref().is_none_or(|path| name.starts_with(path.as_str()));
+    let mut lost: Vec<&str> = Vec::new();
+    for layer in &file.layers {
+        let own = |module: &&LinearModule| {
+            let before = module.name.strip_suffix(layer.as_str());
+            inside(&module.name)
+                && before.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        let found: Vec<&LinearModule> = modules.linears.iter().filter(own).collect();
+        if found.is_empty() {
+            lost.push(layer);
+        }
+        sheet.expected.matches.push(lookup::matched(CONFIG, layer, &found));
+    }
+    if !lost.is_empty() {
+        let place = file.decoder_layers.as_deref().unwrap_or("the model");
+        let text = format!(
+            "the config of `{}` works on layers that {place} does not have as linear modules: {}",
+            file.name,
+            list(&lost, 6)
+        );
+        let kinds = list(lookup::kinds(modules), 9);
+        sheet.by(ID).risk(Severity::High, text, Some(format!("the modules are called {kinds}")));
+    }
+}
+
+/// What brings a config of an algorithm: the template, or the config file.
 fn has_config(ctx: &Context<'_>, sheet: &Sheet, algorithm: &TorchAlgorithm) -> bool {
-    sheet.torch.family.is_some_and(|family| algorithm.has_config_for(&family.id, &sheet.release.id))
-        || ctx.requested(CONFIG).is_some_and(|path| !path.is_null())
+    of_template(ctx, sheet).contains(&algorithm.id.as_str()) || of_file(ctx, algorithm)
+}
+
+/// Whether the config file is one of an algorithm; one that was not looked at may be.
+fn of_file(ctx: &Context<'_>, algorithm: &TorchAlgorithm) -> bool {
+    let file = ctx.files.and_then(|files| files.algorithm.as_ref()?.read());
+    ctx.requested(CONFIG).is_some_and(|path| !path.is_null())
+        && file.is_none_or(|file| algorithm.id == *file.name.as_str())
+}
+
+/// What brings the configs, in a sentence.
+fn whose(ctx: &Context<'_>, sheet: &Sheet) -> String {
+    match (sheet.torch.own_template(), sheet.torch.family) {
+        (Some(_), _) => sheet.torch.template_name().unwrap_or_default(),
+        (None, Some(family)) => format!("`{}`", family.id),
+        (None, None) => format!("`{}`", ctx.analysis.model.model_type),
+    }
 }
 
 /// Whether AWQ is known to fail in its search: small models of the Qwen2 kind with two KV heads.
@@ -123,7 +193,7 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
     let mut found: Vec<&TorchAlgorithm> =
         FOUR_BIT.iter().filter_map(|id| all.get(id)).filter(fitting).collect();
     let four_bit = all.get("awq").is_some_and(|awq| awq.suits.contains(&scheme.family));
-    let family = sheet.torch.family.map_or("this family", |family| family.id.as_str());
+    let whose = whose(ctx, sheet);
     if !four_bit {
         let reason = if scheme.bits >= 8.0 {
             format!("`{}` loses little without one", scheme.id)
@@ -133,14 +203,16 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
         return (None, Origin::Default, reason);
     }
     if found.is_empty() {
-        let has = own(ctx, sheet);
-        let reason = if has.is_empty() {
-            format!("amd-quark {} has no config of any algorithm for `{family}`", sheet.release.id)
-        } else {
-            format!(
-                "of the algorithms for four-bit weights none has a config for `{family}` (it has {})",
+        let has = of_template(ctx, sheet);
+        let reason = match (has.is_empty(), sheet.torch.own_template()) {
+            (true, Some(_)) => format!("{whose} brings no config of any algorithm"),
+            (true, None) => {
+                format!("amd-quark {} has no config of any algorithm for {whose}", sheet.release.id)
+            }
+            (false, _) => format!(
+                "of the algorithms for four-bit weights none has a config for {whose} (it has {})",
                 list(&has, 5)
-            )
+            ),
         };
         return (None, Origin::Rule, reason);
     }
@@ -159,8 +231,12 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
             "four-bit weights gain from an algorithm, and AWQ is known to fail for small models of this kind with two KV heads (amd/Quark#5), so `{}`",
             best.id
         ),
+        Some(best) if !of_template(ctx, sheet).contains(&best.id.as_str()) => format!(
+            "four-bit weights gain from an algorithm, and the config file is one of `{}`",
+            best.id
+        ),
         Some(best) => format!(
-            "four-bit weights gain from an algorithm, and `{family}` has a config for `{}`",
+            "four-bit weights gain from an algorithm, and {whose} has a config for `{}`",
             best.id
         ),
         None => String::new(),
@@ -168,8 +244,12 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
     (best, Origin::Rule, reason)
 }
 
-/// The algorithms that the family has a config for.
-fn own(ctx: &Context<'_>, sheet: &Sheet) -> Vec<&'static str> {
+/// The algorithms that the template has a config for.
+fn of_template(ctx: &Context<'_>, sheet: &Sheet) -> Vec<&'static str> {
+    if let Some(own) = sheet.torch.own_template() {
+        let all = ctx.catalogue.torch_algorithms().ids();
+        return all.filter(|id| own.algorithms.iter().any(|name| name == id)).collect();
+    }
     let Some(family) = sheet.torch.family else { return Vec::new() };
     ctx.catalogue
         .algorithms_for(&family.id, &sheet.release.id)
@@ -213,20 +293,7 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, asked: &[&'static TorchAlgorithm]) 
             ));
         }
         if !has_config(ctx, sheet, one) {
-            let family = sheet
-                .torch
-                .family
-                .map_or(ctx.analysis.model.model_type.as_str(), |f| f.id.as_str());
-            let has = own(ctx, sheet);
-            let nearest = if has.is_empty() {
-                "it has one for no algorithm".to_owned()
-            } else {
-                format!("it has one for {}", list(&has, 9))
-            };
-            return Check::Impossible(format!(
-                "`{}` has no built-in config for `{family}` in amd-quark {}, a NotImplementedError after loading; {nearest}, and `{CONFIG}` takes a config file",
-                one.id, sheet.release.id
-            ));
+            return Check::Impossible(without_config(ctx, sheet, one));
         }
         let on_cpu = sheet.torch.strategy == "cpu";
         if on_cpu
@@ -254,15 +321,15 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, asked: &[&'static TorchAlgorithm]) 
             .map(|other| other.id.as_str())
             .collect();
         let instead = if better.is_empty() {
-            "nothing of this family is".to_owned()
+            "nothing that has a config here is made for that".to_owned()
         } else {
-            format!("{} would be", list(&better, 4))
+            format!("for that there is {}", list(&better, 4))
         };
         return Check::Unwise(format!(
-            "`{}` is not made for `{}`: it is for {}; {instead}",
+            "`{}` is made for {} and not for `{}`; {instead}",
             one.id,
-            scheme.id,
-            lower(&one.use_when)
+            one.suits.iter().map(|family| family.words()).collect::<Vec<_>>().join(", "),
+            scheme.id
         ));
     }
     if asked.iter().any(|one| one.id == *"awq") && awq_fails(ctx, sheet) {
@@ -274,6 +341,30 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, asked: &[&'static TorchAlgorithm]) 
     Check::Fine
 }
 
+/// What to say of an algorithm that nothing brings a config of.
+fn without_config(ctx: &Context<'_>, sheet: &Sheet, one: &TorchAlgorithm) -> String {
+    let whose = whose(ctx, sheet);
+    let has = of_template(ctx, sheet);
+    let missing = match sheet.torch.own_template() {
+        Some(_) => format!("{whose} brings no config of `{}`", one.id),
+        None => format!(
+            "`{}` has no built-in config for {whose} in amd-quark {}",
+            one.id, sheet.release.id
+        ),
+    };
+    let file = ctx.files.and_then(|files| files.algorithm.as_ref()?.read());
+    let instead = match (file, has.is_empty()) {
+        (Some(file), _) => format!("the config file is one of `{}`", file.name),
+        (None, true) => {
+            format!("there is one for no algorithm, and `{CONFIG}` takes a config file")
+        }
+        (None, false) => {
+            format!("there is one for {}, and `{CONFIG}` takes a config file", list(&has, 9))
+        }
+    };
+    format!("{missing}, a NotImplementedError after loading; {instead}")
+}
+
 /// What is known of several algorithms in one run.
 fn combination(asked: &[&'static TorchAlgorithm]) -> Option<Check> {
     for pair in asked.windows(2) {
@@ -283,13 +374,10 @@ fn combination(asked: &[&'static TorchAlgorithm]) -> Option<Check> {
                 let without = known
                     .without
                     .map_or(String::new(), |cosine| format!(" against {cosine} without any"));
-                return Some(Check::Risky(
-                    Severity::High,
-                    format!(
-                        "`{}` and then `{}` ruin the model: the cosine of the logits was {}{without} with `{}` (measured)",
-                        pair[0].id, pair[1].id, known.cosine, known.scheme
-                    ),
-                ));
+                return Some(Check::Unwise(format!(
+                    "`{}` and then `{}` ruin the model: the cosine of the logits was {}{without} with `{}` (measured)",
+                    pair[0].id, pair[1].id, known.cosine, known.scheme
+                )));
             }
             Some(_) => {}
             None => {

@@ -85,7 +85,8 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet) -> Check {
                 .to_owned(),
         );
     }
-    let Some(family) = sheet.torch.family else {
+    let (Some(layers), Some(template)) = (sheet.torch.q_layers(), sheet.torch.template_name())
+    else {
         if ctx.requested("template_file").is_none() && ctx.answer("custom_template").is_none() {
             return Check::Unwise("there is no template that names the query layers".to_owned());
         }
@@ -104,13 +105,12 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet) -> Check {
             engine.id
         ));
     }
-    if passes.pattern != "*" && family.q_layers.iter().any(|own| *own != passes.pattern) {
+    if passes.pattern != "*" && layers.iter().any(|own| *own != passes.pattern) {
         return Check::Unwise(format!(
-            "`{}` lets quantized queries pass under the pattern `{}` only, and the template of `{}` writes {}",
+            "`{}` lets quantized queries pass under the pattern `{}` only, and {template} writes {}",
             engine.id,
             passes.pattern,
-            family.id,
-            list(&family.q_layers, 3)
+            list(layers, 3)
         ));
     }
     Check::Fine
@@ -118,9 +118,12 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet) -> Check {
 
 /// The patterns of query layers that mean excluded modules only.
 fn excluded(ctx: &Context<'_>, sheet: &Sheet) -> Vec<String> {
-    let (Some(modules), Some(family)) = (ctx.modules, sheet.torch.family) else {
+    let (Some(modules), Some(patterns)) = (ctx.modules, sheet.torch.q_layers()) else {
         return Vec::new();
     };
-    let patterns = family.q_layers.iter();
-    patterns.filter(|pattern| lookup::all_excluded(modules, sheet, pattern)).cloned().collect()
+    patterns
+        .iter()
+        .filter(|pattern| lookup::all_excluded(modules, sheet, pattern))
+        .cloned()
+        .collect()
 }

@@ -21,6 +21,7 @@ use serde_json::json;
 
 use crate::{
     catalogue::Entry,
+    facts::named_files::Content,
     rules::{
         Context, Stage,
         sheet::{Sheet, list},
@@ -48,7 +49,18 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         } else {
             "Quark has no template for this family, and you give one"
         };
-        sheet.by(ID).decide(ROW, json!(file), Origin::User, said);
+        let named = ctx.files.and_then(|files| files.template.as_ref());
+        // The programs change their working directory, so a path that is known is written whole.
+        let path = named.map_or(file, |named| named.path.as_str());
+        sheet.by(ID).decide(ROW, json!(path), Origin::User, said);
+        if named.is_some_and(|named| named.content == Content::Missing) {
+            sheet.by(ID).risk(
+                Severity::Medium,
+                format!("`{path}` is not on this machine, so nobody has looked whether it fits the model"),
+                Some("give a path that can be read here, or look at `model_type`, `kv_layers_name` and `exclude_layers_name` in it".to_owned()),
+            );
+        }
+        sheet.torch.template = named.cloned();
         takes_files(ctx, sheet);
         return;
     }

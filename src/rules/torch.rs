@@ -1,6 +1,7 @@
 //! Rules for the Torch flow, and what they share: the guide to schemes, wishes, look-ups of modules, groups.
 
 pub mod algorithm;
+pub mod algorithm_configs;
 pub mod attention_scheme;
 pub mod calibration;
 pub mod choice;

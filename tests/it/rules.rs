@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use fixture::Case;
 
 /// Files under the folders of rules that are no rules.
-const HELPERS: [&str; 13] = [
+const HELPERS: [&str; 14] = [
     "common/goal.rs",
     "common/machine.rs",
     "common/versions.rs",
@@ -32,6 +32,7 @@ const HELPERS: [&str; 13] = [
     "onnx/guide.rs",
     "onnx/lookup.rs",
     "onnx/shapes.rs",
+    "torch/algorithm_configs.rs",
     "torch/choice.rs",
     "torch/fitness.rs",
     "torch/groups.rs",

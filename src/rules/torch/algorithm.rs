@@ -7,7 +7,8 @@
 //!
 //! Whether an algorithm runs is a look-up in Quark: without a built-in config for the family it stops with
 //! NotImplementedError, after the model was loaded. Which schemes it is meant for nobody checks. Some pairs ruin
-//! the model: `awq,smoothquant` brings the cosine of the logits from 0.99 to 0.61.
+//! the model: `awq,smoothquant` brings the cosine of the logits from 0.99 to 0.61. A config file or a template of
+//! your own is read, and its layers are looked up in the model.
 //!
 //! # Example
 //!
@@ -24,15 +25,14 @@ use serde_json::{Value, json};
 
 use crate::{
     catalogue::{algorithms::TimeClass, torch_algorithms::TorchAlgorithm},
-    facts::{
-        named_files::{AlgorithmFile, Content},
-        torch::LinearModule,
-    },
     plan::Alternative,
     rules::{
         Context, Stage,
-        sheet::{Asked, Check, Fallback, Sheet, list, lower, show},
-        torch::{device_strategy, lookup, wishes},
+        sheet::{Asked, Check, Fallback, Sheet, list, lower},
+        torch::{
+            algorithm_configs::{config_file, has_config, of_template, whose, without_config},
+            device_strategy, wishes,
+        },
     },
     vocab::{Origin, Severity},
 };
@@ -43,7 +43,6 @@ pub const ID: &str = "algorithm";
 pub const STAGE: Stage = Stage::Choose;
 
 const ROW: &str = "algorithm";
-const CONFIG: &str = "algorithm_config";
 /// In the order of preference for four-bit integers.
 const FOUR_BIT: [&str; 4] = ["awq", "gptq", "gptaq", "qronos"];
 
@@ -90,87 +89,6 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         decision.reason.push_str("; they run in this order");
     }
     remarks(sheet);
-}
-
-/// The config file of an algorithm, when there is one.
-fn config_file(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let Some(path) = ctx.requested(CONFIG).filter(|path| !path.is_null()) else { return };
-    let named = ctx.files.and_then(|files| files.algorithm.as_ref());
-    let path = named.map_or_else(|| path.clone(), |named| json!(named.path));
-    let mut pen = sheet.by(ID);
-    match named.map(|named| &named.content) {
-        Some(Content::Read(file)) => {
-            let reason = format!("you asked for it: a config of `{}`", file.name);
-            pen.decide(CONFIG, path, Origin::User, reason);
-            layers_of(ctx, sheet, file);
-        }
-        Some(_) => {
-            let text = format!(
-                "{} is not on this machine, so nobody has looked whether it fits the model",
-                show(&path)
-            );
-            pen.decide(CONFIG, path, Origin::User, "you asked for it");
-            pen.risk(Severity::Medium, text, None);
-        }
-        None => {
-            pen.decide(CONFIG, path, Origin::User, "you asked for it");
-        }
-    }
-    sheet
-        .torch
-        .needs_script
-        .push("the config file of an algorithm (`--quant_algo_config_file`)".to_owned());
-}
-
-/// Which modules the layers of a config are, and those that are none.
-fn layers_of(ctx: &Context<'_>, sheet: &mut Sheet, file: &AlgorithmFile) {
-    let Some(modules) = ctx.modules else { return };
-    let decoder = file.decoder_layers.as_deref().map(|path| format!("{path}."));
-    let inside = |name: &str| decoder.as_ref().is_none_or(|path| name.starts_with(path.as_str()));
-    let mut lost: Vec<&str> = Vec::new();
-    for layer in &file.layers {
-        let own = |module: &&LinearModule| {
-            let before = module.name.strip_suffix(layer.as_str());
-            inside(&module.name)
-                && before.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        let found: Vec<&LinearModule> = modules.linears.iter().filter(own).collect();
-        if found.is_empty() {
-            lost.push(layer);
-        }
-        sheet.expected.matches.push(lookup::matched(CONFIG, layer, &found));
-    }
-    if !lost.is_empty() {
-        let place = file.decoder_layers.as_deref().unwrap_or("the model");
-        let text = format!(
-            "the config of `{}` works on layers that {place} does not have as linear modules: {}",
-            file.name,
-            list(&lost, 6)
-        );
-        let kinds = list(lookup::kinds(modules), 9);
-        sheet.by(ID).risk(Severity::High, text, Some(format!("the modules are called {kinds}")));
-    }
-}
-
-/// What brings a config of an algorithm: the template, or the config file.
-fn has_config(ctx: &Context<'_>, sheet: &Sheet, algorithm: &TorchAlgorithm) -> bool {
-    of_template(ctx, sheet).contains(&algorithm.id.as_str()) || of_file(ctx, algorithm)
-}
-
-/// Whether the config file is one of an algorithm; one that was not looked at may be.
-fn of_file(ctx: &Context<'_>, algorithm: &TorchAlgorithm) -> bool {
-    let file = ctx.files.and_then(|files| files.algorithm.as_ref()?.read());
-    ctx.requested(CONFIG).is_some_and(|path| !path.is_null())
-        && file.is_none_or(|file| algorithm.id == *file.name.as_str())
-}
-
-/// What brings the configs, in a sentence.
-fn whose(ctx: &Context<'_>, sheet: &Sheet) -> String {
-    match (sheet.torch.own_template(), sheet.torch.family) {
-        (Some(_), _) => sheet.torch.template_name().unwrap_or_default(),
-        (None, Some(family)) => format!("`{}`", family.id),
-        (None, None) => format!("`{}`", ctx.analysis.model.model_type),
-    }
 }
 
 /// Whether AWQ is known to fail in its search: small models of the Qwen2 kind with two KV heads.
@@ -242,20 +160,6 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
         None => String::new(),
     };
     (best, Origin::Rule, reason)
-}
-
-/// The algorithms that the template has a config for.
-fn of_template(ctx: &Context<'_>, sheet: &Sheet) -> Vec<&'static str> {
-    if let Some(own) = sheet.torch.own_template() {
-        let all = ctx.catalogue.torch_algorithms().ids();
-        return all.filter(|id| own.algorithms.iter().any(|name| name == id)).collect();
-    }
-    let Some(family) = sheet.torch.family else { return Vec::new() };
-    ctx.catalogue
-        .algorithms_for(&family.id, &sheet.release.id)
-        .into_iter()
-        .map(|one| one.id.as_str())
-        .collect()
 }
 
 /// What else the family has for this scheme.
@@ -339,30 +243,6 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, asked: &[&'static TorchAlgorithm]) 
         );
     }
     Check::Fine
-}
-
-/// What to say of an algorithm that nothing brings a config of.
-fn without_config(ctx: &Context<'_>, sheet: &Sheet, one: &TorchAlgorithm) -> String {
-    let whose = whose(ctx, sheet);
-    let has = of_template(ctx, sheet);
-    let missing = match sheet.torch.own_template() {
-        Some(_) => format!("{whose} brings no config of `{}`", one.id),
-        None => format!(
-            "`{}` has no built-in config for {whose} in amd-quark {}",
-            one.id, sheet.release.id
-        ),
-    };
-    let file = ctx.files.and_then(|files| files.algorithm.as_ref()?.read());
-    let instead = match (file, has.is_empty()) {
-        (Some(file), _) => format!("the config file is one of `{}`", file.name),
-        (None, true) => {
-            format!("there is one for no algorithm, and `{CONFIG}` takes a config file")
-        }
-        (None, false) => {
-            format!("there is one for {}, and `{CONFIG}` takes a config file", list(&has, 9))
-        }
-    };
-    format!("{missing}, a NotImplementedError after loading; {instead}")
 }
 
 /// What is known of several algorithms in one run.

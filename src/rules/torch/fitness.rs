@@ -37,8 +37,7 @@ pub fn verdict(
     dims: &[Dim],
     place: Place,
 ) -> Check {
-    let exports = ctx.requested("export_format").and_then(Value::as_str) != Some("none");
-    if let Some(error) = scheme.export_error.as_deref().filter(|_| exports) {
+    if let Some(error) = scheme.export_error.as_deref().filter(|_| exports(ctx)) {
         return Check::Impossible(format!(
             "its export fails ({error}) after the whole model was quantized; to evaluate it without an export set `export_format` to `none`"
         ));
@@ -63,6 +62,9 @@ pub fn verdict(
             format!("it is another name of `{same}`, which is the usual one"),
         ),
         (Check::Fine, Some(check), _) => check,
+        (Check::Risky(one, device), Some(Check::Risky(other, engine)), _) => {
+            Check::Risky(one.max(other), format!("{device}; and {engine}"))
+        }
         (check, ..) => check,
     }
 }
@@ -91,9 +93,9 @@ fn remedy(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, dims: &[Dim]) -> St
     format!("; {} would do", list(fit, 4))
 }
 
-/// What the engine makes of it; `None` when no engine is known.
+/// What the engine makes of it; `None` when there is nothing to say.
 fn engine(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, place: Place) -> Option<Check> {
-    let engine = sheet.torch.engine?;
+    let Some(engine) = sheet.torch.engine else { return served(ctx, scheme) };
     // In AutoAWQ's layout it is not Quark's loader that reads it.
     let awq = ctx.requested("custom_mode").is_some_and(|mode| mode == "awq");
     if awq
@@ -133,6 +135,29 @@ fn engine(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, place: Place) -> Op
             ),
             None => Check::Fine,
         },
+    })
+}
+
+/// Whether a file is written.
+fn exports(ctx: &Context<'_>) -> bool {
+    ctx.requested("export_format").and_then(Value::as_str) != Some("none")
+}
+
+/// Whether any engine loads it, when none is named.
+fn served(ctx: &Context<'_>, scheme: &Scheme) -> Option<Check> {
+    if !exports(ctx) {
+        return None;
+    }
+    let nobody = !scheme.engines.is_empty()
+        && scheme.engines.values().all(|support| support.loads == Loads::No);
+    nobody.then(|| {
+        Check::Risky(
+            Severity::Medium,
+            format!(
+                "no engine that is known loads it ({})",
+                list(scheme.engines.keys().map(|id| id.as_str()), 4)
+            ),
+        )
     })
 }
 

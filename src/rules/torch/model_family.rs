@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Finds Quark's template for the model. Without one it asks for a template file; it never borrows the template
-//! of another family.
+//! Finds Quark's template for the model. Without one it asks for a template file, and reads it: its lists take the
+//! place of Quark's. It never borrows the template of another family.
 //!
 //! # Why
 //!
 //! The template says which layers are left alone, which make the KV cache and which algorithms have a config.
-//! A `model_type` without one is a ValueError after everything was installed.
+//! A `model_type` without one is a ValueError after everything was installed, and so is a template with another
+//! `model_type` or an unknown key.
 //!
 //! # Example
 //!
@@ -15,7 +16,7 @@
 //!
 //! # Sources
 //!
-//! - 0.13, `quark/torch/quantization/config/template.py:798`; `quark/cli/torch_llm_ptq.py`, `--template_file`
+//! - 0.13, `quark/torch/quantization/config/template.py:798`; `quark/cli/torch_llm_ptq.py`, `--template_file`; `register_template.py`
 
 use serde_json::json;
 

@@ -45,7 +45,7 @@ use crate::{
 };
 
 /// Version of the facts; part of every digest, so that a yes does not outlive the facts it was given on.
-pub const VERSION: &str = "2026.11.1";
+pub const VERSION: &str = "2026.11.2";
 
 /// Where a fact was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

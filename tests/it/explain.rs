@@ -233,7 +233,8 @@ fn a_hugging_face_model_says_what_a_name_means_there() {
     check("vllm", "With `vllm` the scheme would be ");
     check("MI300X", "With `gfx942` the scheme would be ");
     check("source:awq", "The checkpoint is none of these");
-    check("global_scheme", "It would be ");
+    check("global_scheme", "It would be `fp8`: ");
+    check("which scheme should I use", "`global_scheme` would be `fp8`: ");
     check("XINT8", "`XINT8` belongs to Quark-ONNX, and this is a Hugging Face model");
     check("fp8 vs int8", "`int8` would be taken");
 }

@@ -84,11 +84,15 @@ pub(super) fn verdict(
             );
         }
         Thing::Decision(row) => {
-            let drafted = match session {
-                Some(draft) => Some(draft.clone()),
-                None => draft_of(reading, &mut lines)?.map(|draft| *draft),
-            };
-            by_row(row.id, session.is_some(), drafted.as_ref(), &mut lines);
+            let drafted = drafted(reading, session, &mut lines)?;
+            by_row(row.id, "It", session.is_some(), drafted.as_ref(), &mut lines);
+        }
+        Thing::Topic(topic) => {
+            let drafted = drafted(reading, session, &mut lines)?;
+            for row in &topic.decisions {
+                let name = format!("`{row}`");
+                by_row(row.as_str(), &name, session.is_some(), drafted.as_ref(), &mut lines);
+            }
         }
         Thing::Rule(rule) => {
             if let Some(draft) = session {
@@ -114,15 +118,27 @@ pub(super) fn verdict(
     Ok(lines)
 }
 
+/// The draft of the session, or the one that the model alone leads to.
+fn drafted(
+    reading: &Reading,
+    session: Option<&Draft>,
+    lines: &mut Vec<String>,
+) -> Result<Option<Draft>, Error> {
+    Ok(match session {
+        Some(draft) => Some(draft.clone()),
+        None => draft_of(reading, lines)?.map(|draft| *draft),
+    })
+}
+
 /// What a row is, or would be.
-fn by_row(row: &str, decided: bool, draft: Option<&Draft>, lines: &mut Vec<String>) {
-    let is = if decided { "is" } else { "would be" };
+fn by_row(row: &str, name: &str, decided: bool, draft: Option<&Draft>, lines: &mut Vec<String>) {
+    let is = if decided { "is now" } else { "would be" };
     match draft.and_then(|draft| draft.decision(row)) {
         Some(row) if row.set => {
             let value = cell(&show(&row.value));
-            lines.push(format!("It {is} {value} now: {}", cell(&row.reason)));
+            lines.push(format!("{name} {is} {value}: {}", cell(&row.reason)));
         }
-        Some(row) => lines.push(format!("It has no value yet: {}", cell(&row.reason))),
+        Some(row) => lines.push(format!("{name} has no value yet: {}", cell(&row.reason))),
         None => {}
     }
 }

@@ -42,11 +42,11 @@ use crate::{
         releases::Release, schemes::Scheme, skills::Skill, targets::Target, topics::Topic,
         torch_algorithms::TorchAlgorithm,
     },
-    vocab::{FamilyId, ReleaseId},
+    vocab::{FamilyId, ReleaseId, fold},
 };
 
 /// Version of the facts; part of every digest, so that a yes does not outlive the facts it was given on.
-pub const VERSION: &str = "2026.11.1";
+pub const VERSION: &str = "2026.11.2";
 
 /// Where a fact was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -136,10 +136,6 @@ impl<T: Entry> Kind<T> {
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(Entry::id)
     }
-}
-
-fn fold(name: &str) -> String {
-    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// The catalogue; a handle, parsed kind by kind when first asked for.

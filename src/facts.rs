@@ -8,7 +8,9 @@
 
 pub mod graph;
 pub mod machine;
+pub mod named_files;
 pub mod torch;
+pub mod torch_install;
 
 use std::collections::BTreeMap;
 
@@ -494,6 +496,9 @@ pub struct SessionContext {
     /// Path of `onnx_install_result.json`, relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onnx_install_result_ref: Option<String>,
+    /// Path of `pytorch_install_result.json`, relative to this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pytorch_install_result_ref: Option<String>,
     /// Path of `quark_install_result.json`, relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quark_install_result_ref: Option<String>,

@@ -12,6 +12,7 @@ mod context;
 pub mod diff;
 pub mod error;
 pub mod explain;
+mod named_files;
 pub mod probe;
 pub mod propose;
 pub mod route;

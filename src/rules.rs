@@ -25,7 +25,9 @@ use crate::{
     facts::{
         EnvContext, InstallResult, ModelAnalysis, OnnxFacts, OnnxTargets, SessionContext,
         graph::Graph,
+        named_files::NamedFiles,
         torch::{Modules, TorchFacts},
+        torch_install::TorchInstallResult,
     },
     intent::Intent,
     plan::{Draft, Handoff},
@@ -42,10 +44,14 @@ pub struct Context<'a> {
     pub graph: Option<&'a Graph>,
     /// Its linear modules, when they are known.
     pub modules: Option<&'a Modules>,
+    /// The files that the request names, when they were looked at.
+    pub files: Option<&'a NamedFiles>,
     /// The machine.
     pub environment: Option<&'a EnvContext>,
     /// ONNX Runtime and the custom ops.
     pub install: Option<&'a InstallResult>,
+    /// PyTorch.
+    pub torch_install: Option<&'a TorchInstallResult>,
     /// What a router settled.
     pub session_context: Option<&'a SessionContext>,
     /// What the user wants.
@@ -220,6 +226,7 @@ pub const RULES: &[Rule] = &[
     rule!(torch, device_strategy),
     rule!(torch, algorithm),
     rule!(torch, kv_cache),
+    rule!(torch, attention_scheme),
     rule!(onnx, custom_ops),
     rule!(onnx, input_shapes),
     rule!(onnx, npu_batch),
@@ -254,7 +261,9 @@ pub const RULES: &[Rule] = &[
     rule!(onnx, expected_result),
     rule!(torch, experts),
     rule!(torch, excluded_anyway),
+    rule!(torch, tensor_parallel),
     rule!(torch, tool_versions),
+    rule!(torch, torch_build),
     rule!(torch, result_size),
 ];
 

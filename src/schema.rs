@@ -5,7 +5,9 @@ pub mod contract;
 use schemars::{Schema, generate::SchemaSettings};
 
 use crate::{
-    facts::{EnvContext, InstallResult, ModelAnalysis, SessionContext},
+    facts::{
+        EnvContext, InstallResult, ModelAnalysis, SessionContext, torch_install::TorchInstallResult,
+    },
     intent::Intent,
     plan::{Draft, Handoff, quant_plan::OnnxPlan, torch_plan::TorchPlan},
 };
@@ -36,6 +38,11 @@ pub const ALL: &[Published] = &[
         name: "onnx_install_result",
         summary: "Which ONNX Runtime is installed, and the custom ops",
         generate: schema::<InstallResult>,
+    },
+    Published {
+        name: "pytorch_install_result",
+        summary: "Which PyTorch is installed, and whether it sees a GPU",
+        generate: schema::<TorchInstallResult>,
     },
     Published {
         name: "session_context",

@@ -364,7 +364,8 @@ pub fn near_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> V
     scored.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-fn fold(name: &str) -> String {
+/// Letters and digits of a name, in lower case: what counts when names are compared loosely.
+pub fn fold(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

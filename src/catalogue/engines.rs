@@ -28,10 +28,17 @@ pub struct Engine {
     /// Schemes of the KV cache that it loads from a checkpoint.
     #[serde(default)]
     pub kv_cache: Vec<String>,
+    /// What it makes of quantized outputs of the query projections; `None` when that is not known.
+    #[serde(default)]
+    pub query_outputs: Option<QueryOutputs>,
     /// Whether the group must also divide the share of the input dimension of each tensor-parallel rank;
     /// `None` when that is not known.
     #[serde(default)]
     pub group_per_rank: Option<bool>,
+    /// Whether each tensor-parallel rank must have whole heads and an equal share of every width; `None`
+    /// when that is not known.
+    #[serde(default)]
+    pub heads_per_rank: Option<bool>,
     /// Names of model types that it can read at all; empty when it does not depend on them.
     #[serde(default)]
     pub architectures: Vec<String>,
@@ -73,4 +80,14 @@ pub struct FusedLayers {
     pub into: String,
     /// Last parts of their names.
     pub layers: Vec<String>,
+}
+
+/// What an engine makes of quantized outputs of the query projections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueryOutputs {
+    /// The pattern under which it lets them pass, word for word; `*` for any.
+    pub pattern: String,
+    /// Whether it does so only where the KV cache is quantized too.
+    pub needs_kv_cache: bool,
 }

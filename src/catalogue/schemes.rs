@@ -172,6 +172,22 @@ pub enum SchemeFamily {
     Int4Activation,
 }
 
+impl SchemeFamily {
+    /// What its schemes are, in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Int4 => "INT4 weights",
+            Self::Uint4 => "UINT4 weights",
+            Self::Int8 => "INT8",
+            Self::Fp8 => "FP8",
+            Self::OcpMx => "OCP MX formats",
+            Self::BlockFp4 => "other FP4 formats",
+            Self::Block => "block formats",
+            Self::Int4Activation => "INT4 activations",
+        }
+    }
+}
+
 /// How a tensor is quantized.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     catalogue::{Source, entry},
-    vocab::{DecisionId, ReleaseId},
+    vocab::{Backend, DecisionId, ReleaseId},
 };
 
 /// A question.
@@ -19,6 +19,9 @@ pub struct Topic {
     pub aliases: Vec<String>,
     /// The answer in one line.
     pub summary: String,
+    /// The half of Quark that it is about; `None` when it is both.
+    #[serde(default)]
+    pub backend: Option<Backend>,
     /// Phrases with which people ask it, as `rules::phrase` reads them.
     pub asked: Vec<String>,
     /// The answer by case.

@@ -137,6 +137,9 @@ pub struct Plan {
     /// `onnx_install_result.json`
     #[arg(long, value_name = "FILE")]
     pub install_result: Option<PathBuf>,
+    /// `pytorch_install_result.json`
+    #[arg(long, value_name = "FILE")]
+    pub torch_install_result: Option<PathBuf>,
     /// `session_context.json` of a router
     #[arg(long, value_name = "FILE")]
     pub session_context: Option<PathBuf>,
@@ -224,7 +227,8 @@ pub struct Check {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// One name, two names to compare, or a question; without any, the names there are
+    /// One name, two names to compare, or a question; without any, the names there are. A name that means
+    /// several things is said with its kind: `scheme:mxfp4`
     pub names: Vec<String>,
     /// Say what it means for this model
     #[arg(long, value_name = "PATH")]

@@ -238,17 +238,23 @@ fn described(tensor: &TensorFacts) -> String {
 /// Prints the names that can be explained.
 pub fn names() {
     let catalogue = Catalogue;
-    let kinds: [(&str, Vec<&str>); 6] = [
+    let kinds: [(&str, Vec<&str>); 11] = [
         ("targets", catalogue.targets().ids().collect()),
         ("presets", catalogue.presets().ids().collect()),
         ("calibration methods", catalogue.methods().ids().collect()),
-        ("algorithms", catalogue.algorithms().ids().collect()),
+        ("ONNX algorithms", catalogue.algorithms().ids().collect()),
+        ("schemes", catalogue.schemes().ids().collect()),
+        ("Torch algorithms", catalogue.torch_algorithms().ids().collect()),
+        ("model families", catalogue.families().ids().collect()),
+        ("entry points", catalogue.entry_points().ids().collect()),
+        ("serving engines", catalogue.engines().ids().collect()),
         ("devices", catalogue.devices().ids().collect()),
         ("releases of amd-quark", catalogue.releases().ids().collect()),
     ];
     let rows = kinds.into_iter().map(|(kind, ids)| [kind.to_owned(), ids.join(", ")]);
     print!("{}", terminal::table(&["Kind", "Names"], rows, width()));
     println!(
-        "Extra options, op types, rules and decisions can be explained too, and free words are understood."
+        "Extra options, op types, rules and decisions can be explained too, and free words are understood. \
+         Where a name means several things, `scheme:mxfp4` says which."
     );
 }

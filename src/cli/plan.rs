@@ -42,6 +42,7 @@ fn planned(planner: &Planner, arguments: &Plan) -> Result<u8, Error> {
         analysis_path: path.filter(|_| is_analysis),
         environment_path: arguments.environment.clone(),
         onnx_install_result_path: arguments.install_result.clone(),
+        pytorch_install_result_path: arguments.torch_install_result.clone(),
         session_context_path: arguments.session_context.clone(),
         intent: intent(arguments),
         ..propose::Arguments::default()

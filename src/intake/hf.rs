@@ -2,6 +2,7 @@
 //! behind it, without reading a weight.
 //!
 //! `config` reads the JSON, `describe` finds the facts in it, `quantized` every trace of quantization;
+//! `named_files` reads what a request names beside the model.
 //! `modules` turns the headers of the weights into linear modules and `layouts` does so from the config alone,
 //! for families whose naming is certain. The shape of the analysis is that of `quark-torch-model-intake`.
 
@@ -10,6 +11,7 @@ mod describe;
 mod files;
 mod layouts;
 mod modules;
+pub mod named_files;
 mod quantized;
 mod risks;
 

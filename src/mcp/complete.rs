@@ -6,7 +6,6 @@ use rmcp::{
 };
 
 use crate::{
-    catalogue::{Catalogue, devices::DeviceKind},
     mcp::{prompts, resources},
     planner::Planner,
     vocab::near_names,
@@ -19,12 +18,8 @@ pub(super) enum Source {
     None,
     /// Sessions, newest first.
     Sessions,
-    /// Deployment targets.
-    Targets,
-    /// GPUs, by all their names.
-    Gpus,
-    /// Serving engines.
-    Engines,
+    /// Names of entries of this kind of the catalogue, other spellings too.
+    Entries(&'static str),
 }
 
 /// The values that begin with, contain or resemble what was typed.
@@ -41,9 +36,7 @@ pub(super) fn complete(
         Reference::Prompt(prompt) => match prompts::source(&prompt.name, argument)? {
             Source::None => Vec::new(),
             Source::Sessions => sessions(planner),
-            Source::Targets => owned(resources::entries(Some("targets"))),
-            Source::Gpus => gpus(),
-            Source::Engines => owned(resources::entries(Some("engines"))),
+            Source::Entries(kind) => owned(resources::names(kind)),
         },
         Reference::Resource(resource) => {
             let before = request.context.as_ref();
@@ -81,14 +74,6 @@ fn matching(typed: &str, known: &[String]) -> Vec<String> {
     } else {
         found
     }
-}
-
-fn gpus() -> Vec<String> {
-    let devices = Catalogue.devices().all().iter();
-    devices
-        .filter(|device| device.kind == DeviceKind::Gpu)
-        .flat_map(|device| device.aliases.iter().cloned().chain([device.id.to_string()]))
-        .collect()
 }
 
 fn sessions(planner: &Planner) -> Vec<String> {

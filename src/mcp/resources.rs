@@ -152,6 +152,8 @@ pub(super) fn read(planner: &Planner, uri: &str) -> Result<ReadResourceResult, E
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {
         ["catalogue", kind, id] => {
+            // `quark-cli torch-llm-ptq` has a space, which stands as `%20` in a URI.
+            let id = &id.replace("%20", " ");
             let text = entry(kind, id).ok_or_else(|| missing(uri, &near_entries(kind, id)))?;
             Ok(contents(uri, text, JSON, LIST_TTL_MS, CacheScope::Public))
         }
@@ -236,12 +238,17 @@ fn session(planner: &Planner, rest: &[&str], uri: &str) -> Result<(String, &'sta
 /// A kind of the catalogue, whatever its entries are.
 trait Shelf {
     fn ids(&self) -> Vec<&str>;
+    fn aliases(&self) -> Vec<&str>;
     fn text(&self, id: &str) -> Option<String>;
 }
 
 impl<T: Entry + Serialize> Shelf for Kind<T> {
     fn ids(&self) -> Vec<&str> {
         Kind::ids(self).collect()
+    }
+
+    fn aliases(&self) -> Vec<&str> {
+        self.all().iter().flat_map(Entry::aliases).map(String::as_str).collect()
     }
 
     fn text(&self, id: &str) -> Option<String> {
@@ -258,15 +265,15 @@ fn shelves() -> [(&'static str, &'static dyn Shelf); 17] {
         ("algorithms", catalogue.algorithms()),
         ("extra_options", catalogue.options()),
         ("targets", catalogue.targets()),
-        ("devices", catalogue.devices()),
-        ("npu_ops", catalogue.npu_ops()),
-        ("releases", catalogue.releases()),
         ("schemes", catalogue.schemes()),
         ("torch_algorithms", catalogue.torch_algorithms()),
         ("families", catalogue.families()),
-        ("engines", catalogue.engines()),
         ("entry_points", catalogue.entry_points()),
-        ("prequantized", catalogue.prequantized()),
+        ("engines", catalogue.engines()),
+        ("quantized_sources", catalogue.prequantized()),
+        ("devices", catalogue.devices()),
+        ("npu_ops", catalogue.npu_ops()),
+        ("releases", catalogue.releases()),
         ("topics", catalogue.topics()),
         ("skills", catalogue.skills()),
         ("recoveries", catalogue.recoveries()),
@@ -282,6 +289,12 @@ pub(super) fn kinds() -> Vec<&'static str> {
 pub(super) fn entries(kind: Option<&str>) -> Vec<&'static str> {
     let chosen = shelves().into_iter().filter(|(name, _)| kind.is_none_or(|kind| kind == *name));
     chosen.flat_map(|(_, shelf)| shelf.ids()).collect()
+}
+
+/// The ids of one kind, then their other spellings.
+pub(super) fn names(kind: &str) -> Vec<&'static str> {
+    let chosen = shelves().into_iter().filter(|(name, _)| *name == kind);
+    chosen.flat_map(|(_, shelf)| [shelf.ids(), shelf.aliases()].concat()).collect()
 }
 
 fn entry(kind: &str, id: &str) -> Option<String> {

@@ -182,10 +182,12 @@ pub(super) const TOOLS: [Definition; 10] = [
     Definition {
         name: "explain",
         title: "Explain a name",
-        description: "Explains a preset, calibration method, algorithm, extra option, deployment target, \
-            device, release, rule or row of the decision table: what it is, when it fits and where the \
-            fact comes from; with `compare_with`, two beside each other. Use it before you tell the user \
-            what a name means, instead of relying on memory.",
+        description: "Explains a name of Quark-ONNX (preset, calibration method, algorithm, extra option, \
+            deployment target) or of Quark-Torch (scheme, algorithm, model family, entry point, serving \
+            engine), a device, release, rule or row of the decision table: what it is, when it fits and \
+            where the fact comes from; with `compare_with`, two beside each other; with a session or a \
+            model, what it means there. `scheme:mxfp4` where a name means several things. Use it before \
+            you tell the user what a name means, instead of relying on memory.",
         effect: Effect::None,
         icon: "M9 9a3 3 0 1 1 4 3c-1 .5-1 1-1 2M12 17.5v.5M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20z",
         arguments: of_arguments::<explain::Arguments>,

@@ -63,6 +63,9 @@ pub struct TorchPlan {
     /// Whether the KV cache is quantized after the rotary embedding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kv_cache_post_rope: Option<bool>,
+    /// `fp8` for queries and the softmax; missing means that attention is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention_scheme: Option<String>,
     /// Config file of an algorithm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm_config: Option<String>,

@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     catalogue::Catalogue,
     facts::{
-        EnvContext, InstallResult, ModelAnalysis, SessionContext, graph::Graph, torch::Modules,
+        EnvContext, InstallResult, ModelAnalysis, SessionContext, graph::Graph,
+        named_files::NamedFiles, torch::Modules, torch_install::TorchInstallResult,
     },
     intake::{AnyModel, IntakeError},
     intent::{Changes, Intent},
@@ -32,6 +33,9 @@ use crate::{
     },
     vocab::{Backend, DecisionId, QuestionId, RuleId, SessionId, SkillId},
 };
+
+/// The role of PyTorch's install result.
+const TORCH_INSTALL: &str = "pytorch_install_result";
 
 /// Arguments of `propose_plan`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -64,6 +68,12 @@ pub struct Arguments {
     /// A `quark_install_result` as an object.
     #[serde(default)]
     pub quark_install_result: Option<Map<String, Value>>,
+    /// Path of a `pytorch_install_result.json`.
+    #[serde(default)]
+    pub pytorch_install_result_path: Option<PathBuf>,
+    /// A `pytorch_install_result` as an object.
+    #[serde(default)]
+    pub pytorch_install_result: Option<Map<String, Value>>,
     /// Path of a router's `session_context.json`; the artefacts that it refers to are read too.
     #[serde(default)]
     pub session_context_path: Option<PathBuf>,
@@ -102,6 +112,12 @@ pub struct RevisionArguments {
     /// The same as an object.
     #[serde(default)]
     pub onnx_install_result: Option<Map<String, Value>>,
+    /// Path of a `pytorch_install_result.json` that `quark-torch-install` has brought meanwhile.
+    #[serde(default)]
+    pub pytorch_install_result_path: Option<PathBuf>,
+    /// The same as an object.
+    #[serde(default)]
+    pub pytorch_install_result: Option<Map<String, Value>>,
     /// Path of an `env_context.json` that has been made meanwhile.
     #[serde(default)]
     pub environment_path: Option<PathBuf>,
@@ -121,6 +137,8 @@ impl RevisionArguments {
             withdraw: BTreeSet::new(),
             onnx_install_result_path: None,
             onnx_install_result: None,
+            pytorch_install_result_path: None,
+            pytorch_install_result: None,
             environment_path: None,
             environment: None,
         }
@@ -225,6 +243,8 @@ pub(super) struct Bundle {
     #[serde(default)]
     pub(super) install: Option<InstallResult>,
     #[serde(default)]
+    pub(super) torch_install: Option<TorchInstallResult>,
+    #[serde(default)]
     pub(super) session_context: Option<SessionContext>,
     pub(super) intent: Intent,
 }
@@ -234,13 +254,15 @@ pub(super) struct Reading {
     pub(super) bundle: Bundle,
     pub(super) graph: Option<Graph>,
     pub(super) modules: Option<Modules>,
+    pub(super) files: NamedFiles,
     inputs: Vec<Input>,
 }
 
 impl Reading {
     /// Facts and intent without the model: its nodes or modules are not at hand.
     pub(super) fn of(bundle: Bundle) -> Self {
-        Self { bundle, graph: None, modules: None, inputs: Vec::new() }
+        let files = NamedFiles::default();
+        Self { bundle, graph: None, modules: None, files, inputs: Vec::new() }
     }
 }
 
@@ -301,6 +323,7 @@ impl Planner {
         };
         let asked = rules::request::resolved(&context(&reading), &asked).map_err(Error::Request)?;
         reading.bundle.intent = reading.bundle.intent.after(&asked);
+        reading.files = self.named_files(&reading.bundle.intent, &mut reading.inputs);
         let install = self.artefact::<InstallResult>(
             "onnx_install_result",
             arguments.onnx_install_result_path.as_deref(),
@@ -309,6 +332,15 @@ impl Planner {
         if let Some(artefact) = install {
             replace(&mut reading.inputs, artefact.input);
             reading.bundle.install = Some(artefact.value);
+        }
+        let torch = self.artefact::<TorchInstallResult>(
+            TORCH_INSTALL,
+            arguments.pytorch_install_result_path.as_deref(),
+            arguments.pytorch_install_result.as_ref(),
+        )?;
+        if let Some(artefact) = torch {
+            replace(&mut reading.inputs, artefact.input);
+            reading.bundle.torch_install = Some(artefact.value);
         }
         let environment = self.artefact::<EnvContext>(
             "environment",
@@ -432,6 +464,16 @@ impl Planner {
             .as_deref(),
             arguments.quark_install_result.as_ref(),
         )?;
+        let torch = self.artefact::<TorchInstallResult>(
+            TORCH_INSTALL,
+            referred(
+                arguments.pytorch_install_result_path.as_ref(),
+                arguments.pytorch_install_result.is_some(),
+                refs.pytorch_install_result_ref.as_ref(),
+            )
+            .as_deref(),
+            arguments.pytorch_install_result.as_ref(),
+        )?;
         let given_model = arguments.model_path.is_some();
         let analysis_path = referred(
             arguments.analysis_path.as_ref(),
@@ -476,6 +518,10 @@ impl Planner {
                 result.quark_version.get_or_insert(version);
             }
         }
+        let torch_install = torch.map(|artefact| {
+            inputs.push(artefact.input);
+            artefact.value
+        });
         let mut intent = arguments.intent.clone();
         let session_context = context.map(|artefact| {
             inputs.push(artefact.input);
@@ -494,11 +540,13 @@ impl Planner {
             analysed_here,
             environment,
             install: install_result,
+            torch_install,
             session_context,
             intent,
         };
         let (graph, modules) = structure;
-        Ok(Reading { bundle, graph, modules, inputs })
+        let files = self.named_files(&bundle.intent, &mut inputs);
+        Ok(Reading { bundle, graph, modules, files, inputs })
     }
 
     /// Reads everything of a session again, as it is now.
@@ -561,7 +609,14 @@ impl Planner {
             }
             bundle.session_context = Some(artefact.value);
         }
-        Ok(Reading { bundle, graph, modules, inputs })
+        if let Some(path) = at(&inputs, TORCH_INSTALL) {
+            let artefact =
+                self.artefact_at::<TorchInstallResult>(TORCH_INSTALL, Path::new(&path))?;
+            replace(&mut inputs, artefact.input);
+            bundle.torch_install = Some(artefact.value);
+        }
+        let files = self.named_files(&bundle.intent, &mut inputs);
+        Ok(Reading { bundle, graph, modules, files, inputs })
     }
 
     /// The nodes or modules of the model that an analysis is about, when it is at hand and still the same.
@@ -664,8 +719,10 @@ pub(super) fn context(reading: &Reading) -> Context<'_> {
         analysis: &bundle.analysis,
         graph: reading.graph.as_ref(),
         modules: reading.modules.as_ref(),
+        files: Some(&reading.files),
         environment: bundle.environment.as_ref(),
         install: bundle.install.as_ref(),
+        torch_install: bundle.torch_install.as_ref(),
         session_context: bundle.session_context.as_ref(),
         intent: &bundle.intent,
         catalogue: Catalogue,

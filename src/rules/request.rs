@@ -1,6 +1,7 @@
 //! Checks a request before any rule runs: names, types and ranges, all defects at once.
 
 pub mod layers;
+pub mod named_files;
 pub mod nodes;
 pub mod options;
 
@@ -106,6 +107,7 @@ pub fn checked(ctx: &Context<'_>) -> Result<Intent, Vec<Defect>> {
         );
     }
     intent.answers = check.answers(&ctx.intent.answers);
+    check.defects.extend(named_files::defects(ctx));
     if check.defects.is_empty() { Ok(intent) } else { Err(check.defects) }
 }
 

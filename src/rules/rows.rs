@@ -222,6 +222,11 @@ pub const TORCH: &[Row] = &[
         summary: "Whether the KV cache is quantized after the rotary embedding",
     },
     Row {
+        id: "attention_scheme",
+        takes: Takes::Choice(&["fp8"]),
+        summary: "Number format of queries and of the softmax: `fp8`, or `null` to leave attention alone",
+    },
+    Row {
         id: "exclude_layers",
         takes: Takes::Patterns,
         summary: "Modules left in float: `null` keeps the template's list, a list replaces it, `[]` quantizes everything",
@@ -310,6 +315,16 @@ pub fn of(backend: Backend) -> &'static [Row] {
 pub fn all() -> impl Iterator<Item = &'static Row> {
     let only_torch = |row: &&Row| ONNX.iter().all(|known| known.id != row.id);
     ONNX.iter().chain(TORCH.iter().filter(only_torch))
+}
+
+/// The half of Quark whose plans alone have a row; `None` when both have it.
+pub fn only_of(row: &Row) -> Option<Backend> {
+    let has = |rows: &[Row]| rows.iter().any(|known| known.id == row.id);
+    match (has(ONNX), has(TORCH)) {
+        (true, true) => None,
+        (true, false) => Some(Backend::Onnx),
+        _ => Some(Backend::Torch),
+    }
 }
 
 /// The row that a name means: its id, or the last part of it where that is unique.

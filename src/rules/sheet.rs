@@ -484,9 +484,14 @@ pub fn show(value: &Value) -> String {
     }
 }
 
-/// A sentence from the catalogue, to go on with after a colon; acronyms keep their case.
+/// A sentence from the catalogue, to go on with after a colon; acronyms and names such as `ValueError` keep
+/// their case.
 pub fn lower(text: &str) -> String {
     let mut chars = text.chars();
+    let word = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    if word.chars().skip(1).any(char::is_uppercase) {
+        return text.to_owned();
+    }
     match (chars.next(), chars.clone().next()) {
         // Acronyms keep their case.
         (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {

@@ -1,6 +1,8 @@
 //! Rules for the Torch flow, and what they share: the guide to schemes, wishes, look-ups of modules, groups.
 
 pub mod algorithm;
+pub mod algorithm_configs;
+pub mod attention_scheme;
 pub mod calibration;
 pub mod choice;
 pub mod device_strategy;
@@ -23,5 +25,7 @@ pub mod model_family;
 pub mod quantized_source;
 pub mod remote_code;
 pub mod result_size;
+pub mod tensor_parallel;
 pub mod tool_versions;
+pub mod torch_build;
 pub mod wishes;

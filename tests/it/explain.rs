@@ -9,7 +9,7 @@ use quantplan::{
     rules::rows,
 };
 
-use crate::onnx_fixtures;
+use crate::{onnx_fixtures, torch_fixtures};
 
 pub fn planner() -> (tempfile::TempDir, Planner) {
     let folder = tempfile::tempdir().unwrap();
@@ -52,7 +52,6 @@ fn names_questions_and_free_words_find_what_is_meant() {
     topic("best accuracy on an AMD GPU", "choose-a-preset");
     topic("INT4 BFP16 / MXFP4 for my model", "block-formats");
     topic("BFP16 / MXFP4 for my model", "block-formats");
-    topic("MXFP4", "block-formats");
     topic("calibration method for Ryzen AI", "calibration-method");
     topic("calibration method choice (MinMax / Entropy / Percentile)", "calibration-method");
     topic("SmoothQuant alpha", "smoothquant-alpha");
@@ -78,11 +77,11 @@ fn names_questions_and_free_words_find_what_is_meant() {
     preset("what is XINT8_ADAROUND for", "XINT8_ADAROUND");
     preset("choose XINT8 vs A8W8", "XINT8 vs A8W8");
     preset("MATMUL_NBITS or BFP16", "MATMUL_NBITS vs BFP16");
-    check("should I use AdaRound or AdaQuant", "algorithm", "AdaRound vs AdaQuant");
-    check("CLE or BiasCorrection", "algorithm", "CLE vs BiasCorrection");
-    check("AdaRound", "algorithm", "AdaRound");
-    check("should I use adaround", "algorithm", "AdaRound");
-    check("mixed precision", "algorithm", "AutoMixprecision");
+    check("should I use AdaRound or AdaQuant", "ONNX algorithm", "AdaRound vs AdaQuant");
+    check("CLE or BiasCorrection", "ONNX algorithm", "CLE vs BiasCorrection");
+    check("AdaRound", "ONNX algorithm", "AdaRound");
+    check("should I use adaround", "ONNX algorithm", "AdaRound");
+    check("mixed precision", "ONNX algorithm", "AutoMixprecision");
     check("MinMax", "calibration method", "MinMax");
     check("MinMSE", "calibration method", "PowerOfTwo_MinMSE");
     check("Percentile", "calibration method", "Percentile");
@@ -111,10 +110,133 @@ fn names_questions_and_free_words_find_what_is_meant() {
 #[test]
 fn a_name_of_several_kinds_names_the_others() {
     let reply = explain("Percentile");
-    assert!(reply.related.contains(&"Percentile (extra option)".to_owned()), "{:?}", reply.related);
+    assert_eq!(reply.related[0], "option:Percentile");
+    assert!(reply.markdown.contains("(ask for `option:Percentile`)"), "{}", reply.markdown);
     // Two names that mean several things each are compared as what they both are.
     assert_eq!(compare("Percentile", "NumBins").kind, "extra option");
-    assert_eq!(compare("XINT8", "AdaRound").kind, "preset and algorithm");
+    assert_eq!(compare("XINT8", "AdaRound").kind, "preset and ONNX algorithm");
+}
+
+#[test]
+fn names_of_both_halves_go_by_spelling_then_by_the_model_then_by_kind() {
+    let check = |text: &str, kind: &str, id: &str, other: &str| {
+        let reply = explain(text);
+        assert_eq!((reply.kind.as_str(), reply.id.as_str()), (kind, id), "{text}");
+        assert!(reply.related.contains(&other.to_owned()), "{text}: {:?}", reply.related);
+        assert!(reply.markdown.contains(&format!("`{other}`")), "{}", reply.markdown);
+        // What is named there can be asked for.
+        assert_eq!(explain(other).id, other.rsplit(':').next().unwrap());
+    };
+    check("GPTQ", "ONNX algorithm", "GPTQ", "torch_algorithm:gptq");
+    check("gptq", "Torch algorithm", "gptq", "onnx_algorithm:GPTQ");
+    check("Gptq", "ONNX algorithm", "GPTQ", "torch_algorithm:gptq");
+    check("BFP16", "preset", "BFP16", "scheme:bfp16");
+    check("bfp16", "scheme", "bfp16", "preset:BFP16");
+    check("MXFP4", "scheme", "mxfp4", "block-formats");
+    check("mxfp4", "scheme", "mxfp4", "source:mxfp4");
+    check("SmoothQuant", "ONNX algorithm", "SmoothQuant", "torch_algorithm:smoothquant");
+    check("MX6", "preset", "MX6", "scheme:mx6");
+    check("smallest model", "topic", "choose-a-preset", "choose-a-scheme");
+    for asked in ["scheme:MX6", "schemes: mx6", "Scheme:mx6"] {
+        assert_eq!((explain(asked).kind.as_str(), explain(asked).id.as_str()), ("scheme", "mx6"));
+    }
+    assert_eq!(compare("scheme:mxfp4", "source:mxfp4").id, "mxfp4 vs mxfp4");
+    assert_eq!(explain("algorithm:gptq").id, "gptq");
+    let (folder, planner) = planner();
+    let onnx = folder.path().join("small.onnx");
+    std::fs::write(&onnx, onnx_fixtures::small_cnn()).unwrap();
+    let llama = llama();
+    let at = |text: &str, model: &std::path::Path| {
+        let arguments = Arguments { model_path: Some(model.to_path_buf()), ..about(text) };
+        planner.explain(&arguments).unwrap()
+    };
+    for (text, of_onnx, of_torch) in [
+        ("Gptq", "GPTQ", "gptq"),
+        ("smallest model", "choose-a-preset", "choose-a-scheme"),
+        ("which algorithm should I use", "which-algorithms", "torch-algorithms"),
+        ("MXFP4", "block-formats", "mxfp4"),
+        ("how do I keep a layer in float", "excluded-ops", "excluded-layers"),
+    ] {
+        assert_eq!(at(text, &onnx).id, of_onnx, "{text}");
+        assert_eq!(at(text, llama.path()).id, of_torch, "{text}");
+    }
+    // The spelling is the name's own, whatever the model.
+    let preset = at("BFP16", llama.path());
+    assert_eq!(preset.kind, "preset");
+    assert!(preset.markdown.contains("`BFP16` belongs to Quark-ONNX"), "{}", preset.markdown);
+}
+
+/// A small Llama with its weights.
+fn llama() -> tempfile::TempDir {
+    torch_fixtures::folder(&torch_fixtures::llama(), &torch_fixtures::llama_tensors())
+}
+
+#[test]
+fn names_and_questions_of_the_torch_half_find_what_is_meant() {
+    let check = |text: &str, kind: &str, id: &str| {
+        let reply = explain(text);
+        assert_eq!((reply.kind.as_str(), reply.id.as_str()), (kind, id), "{text}");
+        assert!(!reply.sources.is_empty(), "{text} has no source");
+    };
+    check("ptpc_fp8", "scheme", "ptpc_fp8");
+    check("PTPC-FP8", "scheme", "ptpc_fp8");
+    check("fp8 or int8", "scheme", "fp8 vs int8");
+    check("what is amdfp4 for", "scheme", "amdfp4");
+    check("int4_wo_32 vs mxfp4", "scheme", "int4_wo_32 vs mxfp4");
+    check("awq or gptq", "Torch algorithm", "awq vs gptq");
+    check("AWQ vs GPTQ", "Torch algorithm", "awq vs gptq");
+    check("rotation", "Torch algorithm", "rotation");
+    check("qwen3", "model family", "qwen3");
+    check("deepseek_v3", "model family", "deepseek_v3");
+    check("vLLM", "serving engine", "vllm");
+    check("sgl", "serving engine", "sglang");
+    check("quark-cli", "entry point", "quark-cli torch-llm-ptq");
+    check("bitsandbytes", "quantized source", "bitsandbytes");
+    check("kv_cache_scheme", "decision", "kv_cache_scheme");
+    check("attention_scheme", "decision", "attention_scheme");
+    let topic = |text: &str, id: &str| check(text, "topic", id);
+    topic("which scheme should I use for my LLM", "choose-a-scheme");
+    topic("which scheme for llama on MI300X", "choose-a-scheme");
+    topic("plan torch PTQ", "choose-a-scheme");
+    topic("how do I quantize the kv cache", "kv-cache");
+    topic("can I combine algorithms for my LLM", "torch-algorithms");
+    topic("does quark quantize attention in fp8", "attention-in-fp8");
+    topic("which layers are excluded for an LLM", "excluded-layers");
+    topic("what about lm_head", "excluded-layers");
+    topic("I want a GGUF file", "gguf");
+    topic("the model does not fit", "large-models");
+    topic("int4 weights only for an LLM", "weight-only-int4-llm");
+    topic("calibration dataset for an LLM", "torch-calibration-data");
+    topic("the checkpoint is already quantized", "quantized-already");
+    topic("a different scheme for attention layers", "layer-overrides");
+}
+
+#[test]
+fn a_hugging_face_model_says_what_a_name_means_there() {
+    let model = llama();
+    let (_folder, planner) = planner();
+    let at = |text: &str| {
+        let arguments = Arguments { model_path: Some(model.path().to_path_buf()), ..about(text) };
+        planner.explain(&arguments).unwrap().markdown
+    };
+    let check = |text: &str, expected: &str| {
+        let markdown = at(text);
+        assert!(markdown.contains("**For this model** (`"), "{markdown}");
+        assert!(markdown.contains(expected), "{text}: {markdown}");
+    };
+    check("fp8", "`fp8` would be taken: nothing speaks against it");
+    check("mx6", "`mx6` would not be taken, but ");
+    check("awq", "`awq` would not be taken, but ");
+    check("llama", "The model is of this family");
+    check("llama", "`lm_head` means 1 of its ");
+    check("qwen3", "The model is of another family, `llama`");
+    check("vllm", "With `vllm` the scheme would be ");
+    check("MI300X", "With `gfx942` the scheme would be ");
+    check("source:awq", "The checkpoint is none of these");
+    check("global_scheme", "It would be `fp8`: ");
+    check("which scheme should I use", "`global_scheme` would be `fp8`: ");
+    check("XINT8", "`XINT8` belongs to Quark-ONNX, and this is a Hugging Face model");
+    check("fp8 vs int8", "`int8` would be taken");
 }
 
 #[test]
@@ -146,7 +268,13 @@ fn everything_that_has_a_name_can_be_explained() {
     names.extend(c.skills().ids());
     names.extend(c.recoveries().ids());
     names.extend(c.topics().ids());
-    names.extend(rows::ONNX.iter().map(|row| row.id));
+    names.extend(c.schemes().ids());
+    names.extend(c.torch_algorithms().ids());
+    names.extend(c.families().ids());
+    names.extend(c.entry_points().ids());
+    names.extend(c.engines().ids());
+    names.extend(c.prequantized().ids());
+    names.extend(rows::all().map(|row| row.id));
     names.extend(quantplan::rules::RULES.iter().map(|rule| rule.id));
     for name in names {
         let reply = planner.explain(&about(name)).unwrap();
@@ -165,7 +293,7 @@ fn topics_are_sound() {
         }
         for name in topic.cases.iter().flat_map(|case| &case.take) {
             match planner().1.explain(&about(name)) {
-                Ok(reply) if reply.id == *name => {}
+                Ok(reply) if Some(reply.id.as_str()) == name.rsplit(':').next() => {}
                 _ => defects.push(format!("{id}: `{name}` is no name")),
             }
         }
@@ -195,6 +323,13 @@ fn answers_read_well() {
     insta::assert_snapshot!("target", explain("npu_cnn").markdown);
     insta::assert_snapshot!("option", explain("SmoothAlpha").markdown);
     insta::assert_snapshot!("op", explain("Sigmoid").markdown);
+    insta::assert_snapshot!("scheme", explain("mxfp4").markdown);
+    insta::assert_snapshot!("two_schemes", compare("fp8", "ptpc_fp8").markdown);
+    insta::assert_snapshot!("torch_algorithm", explain("smoothquant").markdown);
+    insta::assert_snapshot!("family", explain("qwen3_moe").markdown);
+    insta::assert_snapshot!("entry_point", explain("quantize_quark.py").markdown);
+    insta::assert_snapshot!("engine", explain("sglang").markdown);
+    insta::assert_snapshot!("quantized_source", explain("source:fp8").markdown);
     insta::assert_snapshot!("skill", explain("quark-onnx-ptq").markdown);
 }
 

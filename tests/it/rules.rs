@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use fixture::Case;
 
 /// Files under the folders of rules that are no rules.
-const HELPERS: [&str; 13] = [
+const HELPERS: [&str; 14] = [
     "common/goal.rs",
     "common/machine.rs",
     "common/versions.rs",
@@ -33,6 +33,7 @@ const HELPERS: [&str; 13] = [
     "onnx/guide.rs",
     "onnx/lookup.rs",
     "onnx/shapes.rs",
+    "torch/algorithm_configs.rs",
     "torch/choice.rs",
     "torch/fitness.rs",
     "torch/groups.rs",
@@ -94,8 +95,14 @@ fn every_question_that_is_asked_can_be_answered() {
 }
 
 /// Rows of Torch plans that are there only when something asks for them.
-const AT_NEED: [&str; 5] =
-    ["min_kv_scale", "kv_cache_post_rope", "algorithm_config", "custom_mode", "template_file"];
+const AT_NEED: [&str; 6] = [
+    "min_kv_scale",
+    "kv_cache_post_rope",
+    "attention_scheme",
+    "algorithm_config",
+    "custom_mode",
+    "template_file",
+];
 
 /// Everything that must hold of any draft.
 fn sound(draft: &Draft) {
@@ -162,10 +169,13 @@ fn no_scenario_is_forgotten_or_incomplete() {
         "intent.json",
         "environment.json",
         "install.json",
+        "torch_install.json",
         "session_context.json",
         "graph.json",
         "config.json",
         "tensors.json",
+        "template.json",
+        "algorithm.json",
         "draft.json",
         "handoff.json",
         "refused.json",
@@ -271,8 +281,10 @@ fn real_models_are_planned_for_every_target() {
                 analysis: &model.analysis,
                 graph: Some(&model.graph),
                 modules: None,
+                files: None,
                 environment: None,
                 install: None,
+                torch_install: None,
                 session_context: None,
                 intent: &intent,
                 catalogue: Catalogue,

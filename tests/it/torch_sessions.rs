@@ -187,3 +187,48 @@ fn a_hub_id_and_the_other_half_are_handed_off() {
     let (skill, _) = propose(onnx.to_str().unwrap(), Some(Backend::Torch)).unwrap();
     assert_eq!(skill, "quark-torch-model-intake");
 }
+
+#[test]
+fn files_that_a_request_names_are_read_and_watched() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let mut config = torch_fixtures::llama();
+    config["model_type"] = json!("llama_of_mine");
+    let model = torch_fixtures::folder(&config, &tensors());
+    let template = path.join("mine.json");
+    fs::write(&template, r#"{"model_type": "llama_of_mine", "exclude_layers_name": ["lm_head"]}"#)
+        .unwrap();
+    let torch = json!({"status": "ok", "pytorch_version": "2.9.0+cpu", "accelerator_tag": "cpu"});
+    fs::write(path.join("torch.json"), torch.to_string()).unwrap();
+    let planner = planner(path);
+    let arguments = |template: &str| {
+        let intent = json!({"goal": "best accuracy", "answers": {"custom_template": template}});
+        propose::Arguments {
+            model_path: Some(model.path().to_path_buf()),
+            pytorch_install_result_path: Some("torch.json".into()),
+            intent: serde_json::from_value(intent).unwrap(),
+            ..propose::Arguments::default()
+        }
+    };
+    let reply = planner.propose(&arguments("mine.json")).unwrap();
+    let draft = reply.draft.unwrap();
+    let row = draft.decision("template_file").unwrap();
+    assert_eq!(row.value, template.display().to_string(), "the path is whole");
+    assert_eq!(draft.decision("exclude_layers").unwrap().value, json!(["lm_head"]));
+    let id = reply.session_id.unwrap();
+    let session = planner.session(&id).unwrap();
+    let roles: Vec<&str> = session.inputs().iter().map(|input| input.role.as_str()).collect();
+    assert_eq!(roles, ["model", "pytorch_install_result", "template_file"]);
+    // A file that is changed is read again by a revision, one that is broken refuses it.
+    fs::write(&template, r#"{"model_type": "llama"}"#).unwrap();
+    let refused = planner.revise(&propose::RevisionArguments::of(id.clone())).unwrap_err();
+    assert!(refused.whole().contains("is a template for `llama`"), "{}", refused.whole());
+    fs::write(&template, r#"{"model_type": "llama_of_mine", "exclude_layers_name": ["*o_proj"]}"#)
+        .unwrap();
+    let revised = planner.revise(&propose::RevisionArguments::of(id)).unwrap();
+    assert_eq!(revised.changed[0].decision, "exclude_layers");
+    // A file that is on another machine is a risk and no reason to refuse.
+    let elsewhere = planner.propose(&arguments("/nowhere/else.json")).unwrap().draft.unwrap();
+    let risk = elsewhere.risks.iter().find(|risk| risk.message.contains("is not on this machine"));
+    assert!(risk.is_some(), "{:?}", elsewhere.risks);
+}

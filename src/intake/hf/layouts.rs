@@ -61,6 +61,8 @@ enum Dense {
     Gated,
     /// Gate and up in one: the names of both matrices.
     FusedGate(&'static str, &'static str),
+    /// Gate, up and down, each half as wide as the config says: their names.
+    Halves([&'static str; 3]),
     /// Two matrices: their names.
     Two(&'static str, &'static str),
 }
@@ -148,6 +150,13 @@ fn family(model_type: &str) -> Option<Family> {
             attention: Attention::Fused("self_attention", "query_key_value", "dense"),
             dense: Dense::FusedGate("mlp.dense_h_to_4h", "mlp.dense_4h_to_h"),
             head: "transformer.output_layer",
+            ..LLAMA
+        },
+        // `intermediate_size` is the width of gate and up together.
+        "qwen" => Family {
+            layers: "transformer.h",
+            attention: Attention::Fused("attn", "c_attn", "c_proj"),
+            dense: Dense::Halves(["w2", "w1", "c_proj"]),
             ..LLAMA
         },
         "mixtral" => Family { experts: Some(MIXTRAL), ..LLAMA },
@@ -346,6 +355,7 @@ fn dense(build: &mut Build<'_>, layer: &str, dense: Dense, sizes: &Sizes) -> Opt
     let (width, inner) = (sizes.width, sizes.inner?);
     match dense {
         Dense::Gated => gated(build, &format!("{layer}.mlp"), PROJECTIONS, width, inner),
+        Dense::Halves(names) => gated(build, &format!("{layer}.mlp"), names, width, inner / 2),
         Dense::FusedGate(first, last) => {
             build.add(format!("{layer}.{first}"), inner.checked_mul(2)?, width)?;
             build.add(format!("{layer}.{last}"), width, inner)

@@ -14,6 +14,7 @@ use crate::{
         error::Error,
         propose::{self, Bundle, Reading},
     },
+    rules::review,
     vocab::Backend,
 };
 
@@ -109,6 +110,11 @@ impl Planner {
             model = Model::TypeOnly;
             reading = Reading::of(nothing_but_its_type(subject)?);
         }
+        let named = Intent {
+            values: review::requested(subject.backend, &subject.value),
+            ..reading.bundle.intent.clone()
+        };
+        reading.files = self.named_files(&named, &mut Vec::new());
         let held_against = held_against(&reading, model);
         Ok(Surroundings { reading, held_against, model, findings })
     }
@@ -134,6 +140,7 @@ impl Planner {
             environment_path: there("environment"),
             onnx_install_result_path: there("onnx_install_result"),
             quark_install_result_path: there("quark_install_result"),
+            pytorch_install_result_path: there("pytorch_install_result"),
             session_context_path: there("session_context"),
             ..propose::Arguments::default()
         };
@@ -228,6 +235,7 @@ fn nothing_but_its_type(subject: &Subject) -> Result<Bundle, Error> {
         analysed_here: false,
         environment: None,
         install: None,
+        torch_install: None,
         session_context: None,
         intent: Intent::default(),
     })

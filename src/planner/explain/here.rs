@@ -3,20 +3,28 @@
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::Catalogue,
+    catalogue::{Catalogue, devices::DeviceKind, families::Family},
+    facts::torch::ExistingQuantization,
+    intent::Intent,
     plan::{Decision, Draft, Expected},
     planner::{
         error::Error,
-        explain::things::Thing,
-        propose::{Reading, reason},
+        explain::{cards, things::Thing},
+        propose::{Reading, context, reason},
     },
     render::{bytes, markdown::cell, plain},
     rules::{
         Outcome,
         sheet::{list, show},
+        torch::lookup,
     },
-    vocab::DecisionId,
+    vocab::{Backend, DecisionId},
 };
+
+/// The half of Quark that plans the model of a reading.
+pub(super) fn half(reading: &Reading) -> Backend {
+    context(reading).backend()
+}
 
 /// What a thing means for the model of a reading, in lines; the draft is the session's, when there is one.
 ///
@@ -28,25 +36,64 @@ pub(super) fn verdict(
     reading: &mut Reading,
     session: Option<&Draft>,
 ) -> Result<Vec<String>, Error> {
+    let own = half(reading);
+    if let Some(other) = thing.backend().filter(|other| *other != own) {
+        let what = match own {
+            Backend::Onnx => "an ONNX model, which Quark-ONNX plans",
+            Backend::Torch => "a Hugging Face model, which Quark-Torch plans",
+        };
+        let belongs = cards::half(Some(other));
+        return Ok(vec![format!(
+            "`{}` belongs to {belongs}, and this is {what}: it has no part in its plan",
+            thing.id()
+        )]);
+    }
     let mut lines = Vec::new();
+    let name = json!(thing.id());
     match thing {
-        Thing::Preset(_) => wished(thing, "preset", json!(thing.id()), reading, &mut lines)?,
-        Thing::Method(_) => {
-            wished(thing, "calibration.method", json!(thing.id()), reading, &mut lines)?;
+        Thing::Preset(_) => wished(thing, "preset", name, reading, &mut lines)?,
+        Thing::Method(_) => wished(thing, "calibration.method", name, reading, &mut lines)?,
+        Thing::Algorithm(_) => wished(thing, "algorithms", json!([name]), reading, &mut lines)?,
+        Thing::Target(_) => wished(thing, "deployment_target", name, reading, &mut lines)?,
+        Thing::Scheme(_) => wished(thing, "global_scheme", name, reading, &mut lines)?,
+        Thing::TorchAlgorithm(_) => wished(thing, "algorithm", name, reading, &mut lines)?,
+        Thing::EntryPoint(_) => wished(thing, "entry_point", name, reading, &mut lines)?,
+        Thing::Family(family) => of_family(family, reading, &mut lines),
+        Thing::Engine(engine) => {
+            let with = |intent: &mut Intent| intent.serving_engine = Some(engine.id.to_string());
+            scheme_with(thing, with, reading, &mut lines)?;
         }
-        Thing::Algorithm(_) => {
-            wished(thing, "algorithms", json!([thing.id()]), reading, &mut lines)?
+        Thing::Device(device) if own == Backend::Torch && device.kind == DeviceKind::Gpu => {
+            let with = |intent: &mut Intent| intent.hardware = vec![device.id.to_string()];
+            scheme_with(thing, with, reading, &mut lines)?;
         }
-        Thing::Target(_) => {
-            wished(thing, "deployment_target", json!(thing.id()), reading, &mut lines)?;
+        Thing::Prequantized(source) => {
+            let found = &context(reading).torch().quantization;
+            let known = |one: &ExistingQuantization| {
+                let entry = Catalogue.prequantized().find(one.method.as_deref()?)?;
+                Some(entry.id == source.id)
+            };
+            let is = found.iter().any(|one| known(one) == Some(true));
+            lines.push(
+                if is {
+                    "The checkpoint says that it is one of these"
+                } else {
+                    "The checkpoint is none of these"
+                }
+                .to_owned(),
+            );
         }
-        Thing::Decision(row) => match session.and_then(|draft| draft.decision(row.id)) {
-            Some(row) if row.set => {
-                lines.push(format!("It is {} now: {}", cell(&show(&row.value)), cell(&row.reason)));
+        Thing::Decision(row) => {
+            let drafted = drafted(reading, session, &mut lines)?;
+            by_row(row.id, "It", session.is_some(), drafted.as_ref(), &mut lines);
+        }
+        Thing::Topic(topic) => {
+            let drafted = drafted(reading, session, &mut lines)?;
+            for row in &topic.decisions {
+                let name = format!("`{row}`");
+                by_row(row.as_str(), &name, session.is_some(), drafted.as_ref(), &mut lines);
             }
-            Some(row) => lines.push(format!("It has no value yet: {}", cell(&row.reason))),
-            None => {}
-        },
+        }
         Thing::Rule(rule) => {
             if let Some(draft) = session {
                 by_rule(rule.id, draft, &mut lines);
@@ -71,6 +118,70 @@ pub(super) fn verdict(
     Ok(lines)
 }
 
+/// The draft of the session, or the one that the model alone leads to.
+fn drafted(
+    reading: &Reading,
+    session: Option<&Draft>,
+    lines: &mut Vec<String>,
+) -> Result<Option<Draft>, Error> {
+    Ok(match session {
+        Some(draft) => Some(draft.clone()),
+        None => draft_of(reading, lines)?.map(|draft| *draft),
+    })
+}
+
+/// What a row is, or would be.
+fn by_row(row: &str, name: &str, decided: bool, draft: Option<&Draft>, lines: &mut Vec<String>) {
+    let is = if decided { "is now" } else { "would be" };
+    match draft.and_then(|draft| draft.decision(row)) {
+        Some(row) if row.set => {
+            let value = cell(&show(&row.value));
+            lines.push(format!("{name} {is} {value}: {}", cell(&row.reason)));
+        }
+        Some(row) => lines.push(format!("{name} has no value yet: {}", cell(&row.reason))),
+        None => {}
+    }
+}
+
+/// What a family's template means for the model.
+fn of_family(family: &Family, reading: &Reading, lines: &mut Vec<String>) {
+    let model_type = &reading.bundle.analysis.model.model_type;
+    if family.id != *model_type.as_str() {
+        let own = cell(&format!("`{}`", model_type.replace('`', "'")));
+        lines.push(format!(
+            "The model is of another family, {own}: Quark takes a template by its `model_type` only"
+        ));
+        return;
+    }
+    lines.push("The model is of this family".to_owned());
+    let Some(modules) = &reading.modules else { return };
+    for pattern in &family.exclude_layers {
+        let count = lookup::matching(modules, pattern).count();
+        let all = modules.linears.len();
+        lines.push(format!("`{pattern}` means {count} of its {all} linear modules"));
+    }
+}
+
+/// What the scheme would be with something else in the intent.
+fn scheme_with(
+    thing: Thing,
+    change: impl Fn(&mut Intent),
+    reading: &mut Reading,
+    lines: &mut Vec<String>,
+) -> Result<(), Error> {
+    let Some(draft) = draft_after(change, reading, lines)? else { return Ok(()) };
+    if let Some(row) = draft.decision("global_scheme").filter(|row| row.set) {
+        let value = cell(&show(&row.value));
+        lines.push(format!(
+            "With `{}` the scheme would be {value}: {}",
+            thing.id(),
+            cell(&row.reason)
+        ));
+    }
+    risks_about(thing, &draft, lines);
+    Ok(())
+}
+
 /// What the rules say when the user wishes for a value.
 fn wished(
     thing: Thing,
@@ -93,12 +204,16 @@ fn wished(
         }
         None => lines.push("No rule decides about it".to_owned()),
     }
+    risks_about(thing, &draft, lines);
+    expected(&draft.expected, lines);
+    Ok(())
+}
+
+fn risks_about(thing: Thing, draft: &Draft, lines: &mut Vec<String>) {
     let risks = draft.risks.iter().filter(|risk| risk.message.contains(thing.id()));
     lines.extend(
         risks.take(3).map(|r| format!("Risk ({}): {}", r.severity.as_str(), cell(&r.message))),
     );
-    expected(&draft.expected, lines);
-    Ok(())
 }
 
 /// The same for each target, where none is given.
@@ -131,15 +246,31 @@ fn draft_with(
     reading: &mut Reading,
     lines: &mut Vec<String>,
 ) -> Result<Option<Box<Draft>>, Error> {
+    let wish = |intent: &mut Intent| {
+        intent.values.insert(DecisionId::new(row), value.clone());
+        if let Some(target) = target {
+            intent.deployment_target = Some(target.to_owned());
+        }
+    };
+    draft_after(wish, reading, lines)
+}
+
+/// The draft of another intent, which is put back afterwards.
+fn draft_after(
+    change: impl Fn(&mut Intent),
+    reading: &mut Reading,
+    lines: &mut Vec<String>,
+) -> Result<Option<Box<Draft>>, Error> {
     let kept = reading.bundle.intent.clone();
-    let intent = &mut reading.bundle.intent;
-    intent.values.insert(DecisionId::new(row), value.clone());
-    if let Some(target) = target {
-        intent.deployment_target = Some(target.to_owned());
-    }
-    let outcome = reason(reading);
+    change(&mut reading.bundle.intent);
+    let outcome = draft_of(reading, lines);
     reading.bundle.intent = kept;
-    match outcome {
+    outcome
+}
+
+/// The draft of a reading; without one, the lines say why.
+fn draft_of(reading: &Reading, lines: &mut Vec<String>) -> Result<Option<Box<Draft>>, Error> {
+    match reason(reading) {
         Ok(Outcome::Draft(draft)) => return Ok(Some(draft)),
         Ok(Outcome::Handoff(handoff)) => lines.push(format!(
             "Nothing can be planned for it yet: {}; go to `{}`",
@@ -220,6 +351,10 @@ pub(super) fn about(reading: &Reading) -> String {
         let opset = facts.opsets.iter().find(|o| o.domain == "ai.onnx" || o.domain.is_empty());
         words.extend(opset.map(|opset| format!("opset {}", opset.version)));
         words.extend(facts.nodes.map(|nodes| format!("{} nodes", nodes.all)));
+    }
+    if let Some(facts) = &model.torch_specific {
+        words.push(cell(&format!("`{}`", model.model_type.replace('`', "'"))));
+        words.extend(facts.parameters.map(|count| format!("{count} parameters")));
     }
     words.join(", ")
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    catalogue::Catalogue,
+    catalogue::{Catalogue, topics::Topic},
     planner::explain::things::{Thing, all, named},
     rules::{errors, phrase},
-    vocab::near_names,
+    vocab::{Backend, fold, near_names},
 };
 
 /// What a text means.
@@ -29,46 +29,99 @@ const FILLERS: &str = "a about an and are can do does explain for from get give 
 const WORD_LIKE_OPS: &str =
     "And Or Not Where Size Range Max Min Sign Shape Mod Round Log Constant Less Greater";
 
+/// Words that say that an ONNX model is meant.
+const ONNX_WORDS: &str = "onnx npu ryzen preset presets qdq cnn mobilenet resnet yolo opset";
+
+/// Words that say that a Hugging Face model is meant.
+const TORCH_WORDS: &str = "torch pytorch hf hugging huggingface transformers safetensors checkpoint llm llms vllm \
+    sglang gguf scheme schemes lm_head kv moe experts";
+
 fn among(words: &str, word: &str) -> bool {
     words.split(' ').any(|known| known == word)
 }
 
-/// Finds what a text means.
-pub(super) fn meant(text: &str) -> Meant {
+/// Finds what a text means; `half` is the half of Quark that the model at hand is planned by.
+///
+/// A name in its own spelling goes before the same name in another one, then what is for that half before
+/// what is not, then the order of the kinds; what else has the name comes with it.
+pub(super) fn meant(text: &str, half: Option<Backend>) -> Meant {
     let text = text.trim().trim_matches('`').trim();
-    let mut whole = named(text).into_iter();
-    if let Some(first) = whole.next() {
-        return Meant::One(first, whole.collect());
-    }
-    let names = names_in(text);
     let words = phrase::words(text);
-    if let Some((a, b)) = pair(&names)
-        && (of_kind(&names, a) == 2 || topic(&words, &[]).is_none())
+    let half = half.or_else(|| half_in(&words));
+    let whole = ranked(text, half);
+    if let Some(first) = whole.first() {
+        let topics = topics(&words, &[], half);
+        let foreign = |thing: &&Thing| half.is_some() && !serves(**thing, half);
+        // `MXFP4` of an ONNX model is no scheme, but something can be said.
+        return match topics.split_first() {
+            Some((topic, _)) if foreign(&first) && serves(*topic, half) => {
+                Meant::One(*topic, whole)
+            }
+            _ => {
+                let new = |topic: &Thing| !whole.iter().any(|known| known.is(*topic));
+                let also = whole[1..].iter().copied();
+                let also = also.chain(topics.iter().copied().filter(new));
+                Meant::One(*first, also.collect())
+            }
+        };
+    }
+    let readings = readings_in(text, half);
+    let names: Vec<Thing> = readings.iter().map(|things| things[0]).collect();
+    let asked = topics(&words, &names, half);
+    if let Some((a, b)) = pair(&readings, asked.is_empty())
+        && (of_kind(&names, a) == 2 || topics(&words, &[], half).is_empty())
     {
         let rest = names.iter().copied().filter(|thing| !thing.is(a) && !thing.is(b)).collect();
         return Meant::Two(a, b, rest);
     }
-    if let Some(topic) = topic(&words, &names) {
-        return Meant::One(topic, names);
+    if let Some((topic, others)) = asked.split_first() {
+        return Meant::One(*topic, others.iter().copied().chain(names).collect());
     }
-    if let Some((first, rest)) = names.split_first() {
-        return Meant::One(*first, rest.to_vec());
+    if let Some(first) = readings.first() {
+        let rest = first[1..].iter().copied().chain(names[1..].iter().copied());
+        return Meant::One(first[0], rest.collect());
     }
     if let Some(recovery) = errors::recognise(Catalogue, text, None) {
         return Meant::One(Thing::Recovery(recovery), Vec::new());
     }
-    let mut scored = by_words(&words).into_iter();
+    let mut scored = by_words(&words, half).into_iter();
     match scored.next() {
         Some(best) => Meant::One(best, scored.take(4).collect()),
         None => Meant::Nothing(near(text)),
     }
 }
 
-/// The first two things of one kind.
-fn pair(names: &[Thing]) -> Option<(Thing, Thing)> {
-    names.iter().enumerate().find_map(|(at, a)| {
-        let b = names[at + 1..].iter().find(|b| b.kind() == a.kind())?;
-        Some((*a, *b))
+/// Whether a thing is of use for a model of this half.
+fn serves(thing: Thing, half: Option<Backend>) -> bool {
+    half.is_none() || thing.backend().is_none_or(|own| Some(own) == half)
+}
+
+/// The half of Quark that words speak of.
+fn half_in(words: &[String]) -> Option<Backend> {
+    let any = |list: &str| words.iter().any(|word| among(list, word));
+    match (any(ONNX_WORDS), any(TORCH_WORDS)) {
+        (true, false) => Some(Backend::Onnx),
+        (false, true) => Some(Backend::Torch),
+        _ => None,
+    }
+}
+
+/// What has a name, the most fitting first.
+fn ranked(name: &str, half: Option<Backend>) -> Vec<Thing> {
+    let mut things = named(name);
+    let plain = name.rsplit(':').next().unwrap_or(name).trim();
+    things.sort_by_key(|thing| (thing.id() != plain, !serves(*thing, half)));
+    things
+}
+
+/// The first two things of one kind; with `deep` also by what else their names mean.
+fn pair(readings: &[Vec<Thing>], deep: bool) -> Option<(Thing, Thing)> {
+    let depth = if deep { usize::MAX } else { 1 };
+    readings.iter().enumerate().find_map(|(at, first)| {
+        first.iter().take(depth).find_map(|a| {
+            let mut rest = readings[at + 1..].iter().flat_map(|things| things.iter().take(depth));
+            rest.find(|b| b.kind() == a.kind()).map(|b| (*a, *b))
+        })
     })
 }
 
@@ -76,62 +129,78 @@ fn of_kind(names: &[Thing], one: Thing) -> usize {
     names.iter().filter(|thing| thing.kind() == one.kind()).count()
 }
 
-/// The topic that is asked about, unless a name in the text says more.
-fn topic(words: &[String], names: &[Thing]) -> Option<Thing> {
-    let mut best: Option<(Thing, Vec<&str>)> = None;
+/// The topics that are asked about, unless a name in the text says more: the best of each half of Quark,
+/// the better first.
+fn topics(words: &[String], names: &[Thing], half: Option<Backend>) -> Vec<Thing> {
+    let mut best: Vec<(Thing, Vec<&str>)> = Vec::new();
     for topic in Catalogue.topics().all() {
-        if let Some((found, _)) = phrase::best(&topic.asked, words)
-            && best.as_ref().is_none_or(|(_, known)| found.len() > known.len())
-        {
-            best = Some((Thing::Topic(topic), found));
+        let thing = Thing::Topic(topic);
+        let Some((found, _)) = phrase::best(&topic.asked, words) else { continue };
+        if !serves(thing, half) || says_more(topic, &found, words, names) {
+            continue;
+        }
+        match best.iter_mut().find(|(known, _)| known.backend() == topic.backend) {
+            Some(known) if known.1.len() < found.len() => *known = (thing, found),
+            Some(_) => {}
+            None => best.push((thing, found)),
         }
     }
-    let (topic, found) = best?;
-    let Thing::Topic(entry) = topic else { return None };
+    best.sort_by_key(|(_, found)| std::cmp::Reverse(found.len()));
+    best.into_iter().map(|(thing, _)| thing).collect()
+}
+
+/// Whether the names in a text say more about what is asked than what a topic found in it.
+fn says_more(topic: &Topic, found: &[&str], words: &[String], names: &[Thing]) -> bool {
     let precise = names.iter().find(|thing| {
         !matches!(
             thing,
-            Thing::Target(_) | Thing::Decision(_) | Thing::Release(_) | Thing::Device(_)
+            Thing::Target(_)
+                | Thing::Decision(_)
+                | Thing::Release(_)
+                | Thing::Device(_)
+                | Thing::Family(_)
+                | Thing::Engine(_)
         )
     });
-    let says_more = precise.is_some_and(|thing| {
+    let more = precise.is_some_and(|thing| {
         let name = phrase::words(thing.id());
-        let mut findings = entry.asked.iter().filter_map(|asked| phrase::found(asked, words));
+        let mut findings = topic.asked.iter().filter_map(|asked| phrase::found(asked, words));
         let inside = findings.any(|found| name.iter().any(|word| found.contains(&word.as_str())));
         found.len() < 3 && !inside
     });
-    let too_little = found.len() < 2 && !names.is_empty();
-    (!says_more && !too_little).then_some(topic)
+    more || found.len() < 2 && !names.is_empty()
 }
 
-/// Names that stand in a text, in its order; the longest reading of neighbouring words counts.
-fn names_in(text: &str) -> Vec<Thing> {
+/// What names in a text mean, in its order; the longest reading of neighbouring words counts.
+fn readings_in(text: &str, half: Option<Backend>) -> Vec<Vec<Thing>> {
     let tokens: Vec<&str> = text
-        .split(|c: char| c.is_whitespace() || "/,;:()[]\"'`?!|&".contains(c))
-        .map(|token| token.trim_end_matches('.'))
+        .split(|c: char| c.is_whitespace() || "/,;()[]\"'`?!|&".contains(c))
+        .map(|token| token.trim_end_matches(['.', ':']))
         .filter(|token| !token.is_empty())
         .collect();
-    let mut names: Vec<Thing> = Vec::new();
+    let mut readings: Vec<Vec<Thing>> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
         let longest = (1..=3.min(tokens.len() - at)).rev().find_map(|length| {
             let reading = tokens[at..at + length].join(" ");
-            named(&reading)
-                .into_iter()
-                .find(|thing| certain(*thing, &reading))
-                .map(|thing| (thing, length))
+            let mut things = ranked(&reading, half);
+            // `INT8` in a question about an ONNX model is a format, and no scheme of the other half.
+            let own = |thing: &Thing| serves(*thing, half) || thing.id() == reading;
+            things
+                .retain(|thing| certain(*thing, &reading) && (own(thing) || reading.contains(':')));
+            (!things.is_empty()).then_some((things, length))
         });
         match longest {
-            Some((thing, length)) => {
-                if !names.iter().any(|known| known.is(thing)) {
-                    names.push(thing);
+            Some((things, length)) => {
+                if !readings.iter().any(|known| known[0].is(things[0])) {
+                    readings.push(things);
                 }
                 at += length;
             }
             None => at += 1,
         }
     }
-    names
+    readings
 }
 
 /// Whether a word inside a sentence surely is this name and not an ordinary word.
@@ -139,6 +208,9 @@ fn certain(thing: Thing, reading: &str) -> bool {
     let exact = thing.id() == reading;
     match thing {
         Thing::Topic(_) => false,
+        // `smooth` is an ordinary word, and `quark` the library.
+        Thing::TorchAlgorithm(_) => fold(thing.id()) == fold(reading) || reading.contains(' '),
+        Thing::Engine(_) | Thing::Prequantized(_) => exact && reading != "quark",
         Thing::Op(_) => exact && !among(WORD_LIKE_OPS, reading),
         Thing::Decision(_) => exact && reading.contains(['.', '_']),
         Thing::Option(_) => {
@@ -156,7 +228,7 @@ fn certain(thing: Thing, reading: &str) -> bool {
 }
 
 /// Things whose words a text shares, best first; a rare word counts more, one of the name most.
-fn by_words(words: &[String]) -> Vec<Thing> {
+fn by_words(words: &[String], half: Option<Backend>) -> Vec<Thing> {
     let asked: BTreeSet<&str> = words
         .iter()
         .map(String::as_str)
@@ -168,7 +240,7 @@ fn by_words(words: &[String]) -> Vec<Thing> {
     }
     let documents: Vec<(Thing, BTreeSet<String>, BTreeSet<String>)> = all()
         .into_iter()
-        .filter(|thing| !among(WORD_LIKE_OPS, thing.id()))
+        .filter(|thing| !among(WORD_LIKE_OPS, thing.id()) && serves(*thing, half))
         .map(|thing| {
             let aliases = thing.entry().map(|entry| entry.aliases().join(" ")).unwrap_or_default();
             let name = stems(&format!("{} {aliases}", spaced(thing.id())));

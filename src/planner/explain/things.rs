@@ -4,15 +4,18 @@ use serde_json::{Value, json};
 
 use crate::{
     catalogue::{
-        Catalogue, Entry, Kind, Source, algorithms::Algorithm, devices::Device, methods::Method,
-        npu_ops::NpuOp, options::ExtraOption, presets::Preset, recoveries::Recovery,
-        releases::Release, skills::Skill, targets::Target, topics::Topic,
+        Catalogue, Entry, Kind, Source, algorithms::Algorithm, devices::Device, engines::Engine,
+        entry_points::EntryPoint, families::Family, methods::Method, npu_ops::NpuOp,
+        options::ExtraOption, prequantized::Prequantized, presets::Preset, recoveries::Recovery,
+        releases::Release, schemes::Scheme, skills::Skill, targets::Target, topics::Topic,
+        torch_algorithms::TorchAlgorithm,
     },
     planner::VERSION,
     rules::{
         self, RULES, Rule,
         rows::{self, Row},
     },
+    vocab::{Backend, fold},
 };
 
 /// Something that has a name.
@@ -22,6 +25,11 @@ pub(super) enum Thing {
     Method(&'static Method),
     Algorithm(&'static Algorithm),
     Target(&'static Target),
+    Scheme(&'static Scheme),
+    TorchAlgorithm(&'static TorchAlgorithm),
+    Family(&'static Family),
+    EntryPoint(&'static EntryPoint),
+    Engine(&'static Engine),
     Decision(&'static Row),
     Option(&'static ExtraOption),
     Device(&'static Device),
@@ -31,6 +39,7 @@ pub(super) enum Thing {
     Recovery(&'static Recovery),
     Topic(&'static Topic),
     Op(&'static NpuOp),
+    Prequantized(&'static Prequantized),
 }
 
 impl Thing {
@@ -39,8 +48,13 @@ impl Thing {
         match self {
             Self::Preset(_) => "preset",
             Self::Method(_) => "calibration method",
-            Self::Algorithm(_) => "algorithm",
+            Self::Algorithm(_) => "ONNX algorithm",
             Self::Target(_) => "deployment target",
+            Self::Scheme(_) => "scheme",
+            Self::TorchAlgorithm(_) => "Torch algorithm",
+            Self::Family(_) => "model family",
+            Self::EntryPoint(_) => "entry point",
+            Self::Engine(_) => "serving engine",
             Self::Decision(_) => "decision",
             Self::Option(_) => "extra option",
             Self::Device(_) => "device",
@@ -50,6 +64,64 @@ impl Thing {
             Self::Recovery(_) => "known error",
             Self::Topic(_) => "topic",
             Self::Op(_) => "op type on the NPU",
+            Self::Prequantized(_) => "quantized source",
+        }
+    }
+
+    /// The kind in one word, as it stands before the name in `scheme:mxfp4`.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Preset(_) => "preset",
+            Self::Method(_) => "method",
+            Self::Algorithm(_) => "onnx_algorithm",
+            Self::Target(_) => "target",
+            Self::Scheme(_) => "scheme",
+            Self::TorchAlgorithm(_) => "torch_algorithm",
+            Self::Family(_) => "family",
+            Self::EntryPoint(_) => "entry_point",
+            Self::Engine(_) => "engine",
+            Self::Decision(_) => "decision",
+            Self::Option(_) => "option",
+            Self::Device(_) => "device",
+            Self::Release(_) => "release",
+            Self::Rule(_) => "rule",
+            Self::Skill(_) => "skill",
+            Self::Recovery(_) => "error",
+            Self::Topic(_) => "topic",
+            Self::Op(_) => "op",
+            Self::Prequantized(_) => "source",
+        }
+    }
+
+    /// The name with its kind, which nothing else has; topics need none.
+    pub(super) fn address(self) -> String {
+        match self {
+            Self::Topic(_) => self.id().to_owned(),
+            _ => format!("{}:{}", self.word(), self.id()),
+        }
+    }
+
+    /// The half of Quark that it is for; `None` when it is for both.
+    pub(super) fn backend(self) -> Option<Backend> {
+        match self {
+            Self::Preset(_)
+            | Self::Method(_)
+            | Self::Algorithm(_)
+            | Self::Target(_)
+            | Self::Option(_)
+            | Self::Op(_) => Some(Backend::Onnx),
+            Self::Scheme(_)
+            | Self::TorchAlgorithm(_)
+            | Self::Family(_)
+            | Self::EntryPoint(_)
+            | Self::Engine(_)
+            | Self::Prequantized(_) => Some(Backend::Torch),
+            Self::Decision(row) => rows::only_of(row),
+            Self::Rule(rule) => rule.backend,
+            Self::Skill(skill) => skill.backend,
+            Self::Recovery(recovery) => recovery.backend,
+            Self::Topic(topic) => topic.backend,
+            Self::Device(_) | Self::Release(_) => None,
         }
     }
 
@@ -60,6 +132,11 @@ impl Thing {
             Self::Method(entry) => entry,
             Self::Algorithm(entry) => entry,
             Self::Target(entry) => entry,
+            Self::Scheme(entry) => entry,
+            Self::TorchAlgorithm(entry) => entry,
+            Self::Family(entry) => entry,
+            Self::EntryPoint(entry) => entry,
+            Self::Engine(entry) => entry,
             Self::Option(entry) => entry,
             Self::Device(entry) => entry,
             Self::Release(entry) => entry,
@@ -67,6 +144,7 @@ impl Thing {
             Self::Recovery(entry) => entry,
             Self::Topic(entry) => entry,
             Self::Op(entry) => entry,
+            Self::Prequantized(entry) => entry,
             Self::Decision(_) | Self::Rule(_) => return None,
         })
     }
@@ -99,6 +177,9 @@ impl Thing {
             Self::Preset(entry) => Some(&entry.use_when),
             Self::Method(entry) => Some(&entry.use_when),
             Self::Algorithm(entry) => Some(&entry.use_when),
+            Self::Scheme(entry) => Some(&entry.use_when),
+            Self::TorchAlgorithm(entry) => Some(&entry.use_when),
+            Self::EntryPoint(entry) => Some(&entry.use_when),
             Self::Skill(entry) => Some(&entry.use_when),
             _ => None,
         }
@@ -111,6 +192,12 @@ impl Thing {
             Self::Method(entry) => &entry.notes,
             Self::Algorithm(entry) => &entry.constraints,
             Self::Target(entry) => &entry.notes,
+            Self::Scheme(entry) => &entry.notes,
+            Self::TorchAlgorithm(entry) => &entry.constraints,
+            Self::Family(entry) => &entry.notes,
+            Self::EntryPoint(entry) => &entry.behaviour,
+            Self::Engine(entry) => &entry.constraints,
+            Self::Prequantized(entry) => &entry.notes,
             Self::Device(entry) => &entry.notes,
             Self::Skill(entry) => &entry.notes,
             Self::Topic(entry) => &entry.notes,
@@ -137,6 +224,11 @@ impl Thing {
             Self::Method(entry) => serde_json::to_value(entry),
             Self::Algorithm(entry) => serde_json::to_value(entry),
             Self::Target(entry) => serde_json::to_value(entry),
+            Self::Scheme(entry) => serde_json::to_value(entry),
+            Self::TorchAlgorithm(entry) => serde_json::to_value(entry),
+            Self::Family(entry) => serde_json::to_value(entry),
+            Self::EntryPoint(entry) => serde_json::to_value(entry),
+            Self::Engine(entry) => serde_json::to_value(entry),
             Self::Option(entry) => serde_json::to_value(entry),
             Self::Device(entry) => serde_json::to_value(entry),
             Self::Release(entry) => serde_json::to_value(entry),
@@ -144,6 +236,7 @@ impl Thing {
             Self::Recovery(entry) => serde_json::to_value(entry),
             Self::Topic(entry) => serde_json::to_value(entry),
             Self::Op(entry) => serde_json::to_value(entry),
+            Self::Prequantized(entry) => serde_json::to_value(entry),
             Self::Decision(row) => Ok(json!({ "id": row.id, "summary": row.summary })),
             Self::Rule(rule) => Ok(json!({
                 "id": rule.id,
@@ -154,6 +247,17 @@ impl Thing {
             })),
         };
         value.unwrap_or_default()
+    }
+
+    /// Whether a word names its kind, whole or by its last part, in the singular or plural.
+    fn is_called(self, word: &str) -> bool {
+        let kind = self.kind();
+        let word = fold(word);
+        [self.word(), kind, kind.rsplit(' ').next().unwrap_or(kind)].into_iter().any(|known| {
+            let known = fold(known);
+            let stem = known.strip_suffix('y').map(|stem| format!("{stem}ies"));
+            word == known || word.strip_suffix('s') == Some(&known) || Some(word.clone()) == stem
+        })
     }
 
     /// The same name and kind.
@@ -184,6 +288,11 @@ pub(super) fn all() -> Vec<Thing> {
     add(&mut all, c.methods(), Thing::Method);
     add(&mut all, c.algorithms(), Thing::Algorithm);
     add(&mut all, c.targets(), Thing::Target);
+    add(&mut all, c.schemes(), Thing::Scheme);
+    add(&mut all, c.torch_algorithms(), Thing::TorchAlgorithm);
+    add(&mut all, c.families(), Thing::Family);
+    add(&mut all, c.entry_points(), Thing::EntryPoint);
+    add(&mut all, c.engines(), Thing::Engine);
     all.extend(rows::all().map(Thing::Decision));
     add(&mut all, c.options(), Thing::Option);
     add(&mut all, c.devices(), Thing::Device);
@@ -193,6 +302,7 @@ pub(super) fn all() -> Vec<Thing> {
     add(&mut all, c.recoveries(), Thing::Recovery);
     add(&mut all, c.topics(), Thing::Topic);
     add(&mut all, c.npu_ops(), Thing::Op);
+    add(&mut all, c.prequantized(), Thing::Prequantized);
     all
 }
 
@@ -200,18 +310,32 @@ fn add<T: Entry>(all: &mut Vec<Thing>, kind: &'static Kind<T>, thing: fn(&'stati
     all.extend(kind.all().iter().map(thing));
 }
 
-/// Everything that a name means: what has it as its id, else what it is an alias or another spelling of.
+/// Everything that a name means: what has it as its id, then what it is an alias or another spelling of;
+/// each in the order of [`all`].
+///
+/// `scheme:mxfp4` means what is of that kind only; `algorithm:gptq` is for either half.
 pub(super) fn named(name: &str) -> Vec<Thing> {
-    let c = Catalogue;
-    let exact: Vec<Thing> = all().into_iter().filter(|thing| thing.id() == name).collect();
-    if !exact.is_empty() {
-        return exact;
+    if let Some((word, id)) = name.split_once(':')
+        && all().into_iter().any(|thing| thing.is_called(word))
+    {
+        return spelled(id.trim()).into_iter().filter(|thing| thing.is_called(word)).collect();
     }
-    let found = [
+    spelled(name)
+}
+
+fn spelled(name: &str) -> Vec<Thing> {
+    let c = Catalogue;
+    let mut found: Vec<Thing> = all().into_iter().filter(|thing| thing.id() == name).collect();
+    let near = [
         c.presets().find(name).map(Thing::Preset),
         c.methods().find(name).map(Thing::Method),
         c.algorithms().find(name).map(Thing::Algorithm),
         c.targets().find(name).map(Thing::Target),
+        c.schemes().find(name).map(Thing::Scheme),
+        c.torch_algorithms().find(name).map(Thing::TorchAlgorithm),
+        c.families().find(name).map(Thing::Family),
+        c.entry_points().find(name).map(Thing::EntryPoint),
+        c.engines().find(name).map(Thing::Engine),
         rows::find_any(&name.replace(' ', "_")).map(Thing::Decision),
         c.options().find(name).map(Thing::Option),
         c.devices().find(name).map(Thing::Device),
@@ -221,6 +345,12 @@ pub(super) fn named(name: &str) -> Vec<Thing> {
         c.recoveries().find(name).map(Thing::Recovery),
         c.topics().find(name).map(Thing::Topic),
         c.npu_ops().find(name).map(Thing::Op),
+        c.prequantized().find(name).map(Thing::Prequantized),
     ];
-    found.into_iter().flatten().collect()
+    for thing in near.into_iter().flatten() {
+        if !found.iter().any(|known| known.is(thing)) {
+            found.push(thing);
+        }
+    }
+    found
 }

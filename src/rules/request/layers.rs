@@ -18,13 +18,15 @@ pub fn patterns(ctx: &Context<'_>, row: &str, patterns: &[&str]) -> Vec<Defect> 
         .collect();
     let Some(modules) = ctx.modules else { return defects };
     let family = ctx.catalogue.families().get(&ctx.analysis.model.model_type);
+    let file = ctx.files.and_then(|files| files.template.as_ref()?.read());
     let own = |pattern: &str| {
-        family.is_some_and(|family| {
-            ctx.catalogue
-                .releases()
-                .ids()
-                .any(|id| family.excludes_in(&id.into()).iter().any(|known| known == pattern))
-        })
+        file.is_some_and(|file| file.exclude_layers.iter().any(|known| known == pattern))
+            || family.is_some_and(|family| {
+                ctx.catalogue
+                    .releases()
+                    .ids()
+                    .any(|id| family.excludes_in(&id.into()).iter().any(|known| known == pattern))
+            })
     };
     // What a plan adds for draft layers that only the config tells of can be handed back.
     let layers = ctx.analysis.model.num_hidden_layers.unwrap_or(u64::MAX);

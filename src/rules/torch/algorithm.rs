@@ -7,7 +7,8 @@
 //!
 //! Whether an algorithm runs is a look-up in Quark: without a built-in config for the family it stops with
 //! NotImplementedError, after the model was loaded. Which schemes it is meant for nobody checks. Some pairs ruin
-//! the model: `awq,smoothquant` brings the cosine of the logits from 0.99 to 0.61.
+//! the model: `awq,smoothquant` brings the cosine of the logits from 0.99 to 0.61. A config file or a template of
+//! your own is read, and its layers are looked up in the model.
 //!
 //! # Example
 //!
@@ -28,7 +29,10 @@ use crate::{
     rules::{
         Context, Stage,
         sheet::{Asked, Check, Fallback, Sheet, list, lower},
-        torch::{device_strategy, wishes},
+        torch::{
+            algorithm_configs::{config_file, has_config, of_template, whose, without_config},
+            device_strategy, wishes,
+        },
     },
     vocab::{Origin, Severity},
 };
@@ -39,7 +43,6 @@ pub const ID: &str = "algorithm";
 pub const STAGE: Stage = Stage::Choose;
 
 const ROW: &str = "algorithm";
-const CONFIG: &str = "algorithm_config";
 /// In the order of preference for four-bit integers.
 const FOUR_BIT: [&str; 4] = ["awq", "gptq", "gptaq", "qronos"];
 
@@ -88,26 +91,6 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     remarks(sheet);
 }
 
-/// The config file of an algorithm, when there is one.
-fn config_file(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let Some(path) = ctx.requested(CONFIG).filter(|path| !path.is_null()) else { return };
-    sheet.by(ID).decide(CONFIG, path.clone(), Origin::User, "you asked for it");
-    sheet
-        .torch
-        .needs_script
-        .push("the config file of an algorithm (`--quant_algo_config_file`)".to_owned());
-}
-
-fn has_config(ctx: &Context<'_>, sheet: &Sheet, algorithm: &TorchAlgorithm) -> bool {
-    sheet.torch.family.is_some_and(|family| algorithm.has_config_for(&family.id, &sheet.release.id))
-        || ctx.requested(CONFIG).is_some_and(|path| !path.is_null())
-}
-
-/// The family, or the type of a model that has none.
-fn name<'n>(ctx: &Context<'n>, sheet: &Sheet) -> &'n str {
-    sheet.torch.family.map_or(ctx.analysis.model.model_type.as_str(), |family| family.id.as_str())
-}
-
 /// Whether AWQ is known to fail in its search: small models of the Qwen2 kind with two KV heads.
 fn awq_fails(ctx: &Context<'_>, sheet: &Sheet) -> bool {
     sheet.torch.family.is_some_and(|family| family.id == *"qwen2")
@@ -128,7 +111,7 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
     let mut found: Vec<&TorchAlgorithm> =
         FOUR_BIT.iter().filter_map(|id| all.get(id)).filter(fitting).collect();
     let four_bit = all.get("awq").is_some_and(|awq| awq.suits.contains(&scheme.family));
-    let family = name(ctx, sheet);
+    let whose = whose(ctx, sheet);
     if !four_bit {
         let reason = if scheme.bits >= 8.0 {
             format!("`{}` loses little without one", scheme.id)
@@ -138,14 +121,16 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
         return (None, Origin::Default, reason);
     }
     if found.is_empty() {
-        let has = own(ctx, sheet);
-        let reason = if has.is_empty() {
-            format!("amd-quark {} has no config of any algorithm for `{family}`", sheet.release.id)
-        } else {
-            format!(
-                "of the algorithms for four-bit weights none has a config for `{family}` (it has {})",
+        let has = of_template(ctx, sheet);
+        let reason = match (has.is_empty(), sheet.torch.own_template()) {
+            (true, Some(_)) => format!("{whose} brings no config of any algorithm"),
+            (true, None) => {
+                format!("amd-quark {} has no config of any algorithm for {whose}", sheet.release.id)
+            }
+            (false, _) => format!(
+                "of the algorithms for four-bit weights none has a config for {whose} (it has {})",
                 list(&has, 5)
-            )
+            ),
         };
         return (None, Origin::Rule, reason);
     }
@@ -164,23 +149,17 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
             "four-bit weights gain from an algorithm, and AWQ is known to fail for small models of this kind with two KV heads (amd/Quark#5), so `{}`",
             best.id
         ),
+        Some(best) if !of_template(ctx, sheet).contains(&best.id.as_str()) => format!(
+            "four-bit weights gain from an algorithm, and the config file is one of `{}`",
+            best.id
+        ),
         Some(best) => format!(
-            "four-bit weights gain from an algorithm, and `{family}` has a config for `{}`",
+            "four-bit weights gain from an algorithm, and {whose} has a config for `{}`",
             best.id
         ),
         None => String::new(),
     };
     (best, Origin::Rule, reason)
-}
-
-/// The algorithms that the family has a config for.
-fn own(ctx: &Context<'_>, sheet: &Sheet) -> Vec<&'static str> {
-    let Some(family) = sheet.torch.family else { return Vec::new() };
-    ctx.catalogue
-        .algorithms_for(&family.id, &sheet.release.id)
-        .into_iter()
-        .map(|one| one.id.as_str())
-        .collect()
 }
 
 /// What else the family has for this scheme.
@@ -218,17 +197,7 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, asked: &[&'static TorchAlgorithm]) 
             ));
         }
         if !has_config(ctx, sheet, one) {
-            let family = name(ctx, sheet);
-            let has = own(ctx, sheet);
-            let nearest = if has.is_empty() {
-                "it has one for no algorithm".to_owned()
-            } else {
-                format!("it has one for {}", list(&has, 9))
-            };
-            return Check::Impossible(format!(
-                "`{}` has no built-in config for `{family}` in amd-quark {}, a NotImplementedError after loading; {nearest}, and `{CONFIG}` takes a config file",
-                one.id, sheet.release.id
-            ));
+            return Check::Impossible(without_config(ctx, sheet, one));
         }
         let on_cpu = sheet.torch.strategy == "cpu";
         if on_cpu
@@ -256,15 +225,15 @@ fn verdict(ctx: &Context<'_>, sheet: &Sheet, asked: &[&'static TorchAlgorithm]) 
             .map(|other| other.id.as_str())
             .collect();
         let instead = if better.is_empty() {
-            "nothing of this family is".to_owned()
+            "nothing that has a config here is made for that".to_owned()
         } else {
-            format!("{} would be", list(&better, 4))
+            format!("for that there is {}", list(&better, 4))
         };
         return Check::Unwise(format!(
-            "`{}` is not made for `{}`: it is for {}; {instead}",
+            "`{}` is made for {} and not for `{}`; {instead}",
             one.id,
-            scheme.id,
-            lower(&one.use_when)
+            one.suits.iter().map(|family| family.words()).collect::<Vec<_>>().join(", "),
+            scheme.id
         ));
     }
     if asked.iter().any(|one| one.id == *"awq") && awq_fails(ctx, sheet) {
@@ -285,13 +254,10 @@ fn combination(asked: &[&'static TorchAlgorithm]) -> Option<Check> {
                 let without = known
                     .without
                     .map_or(String::new(), |cosine| format!(" against {cosine} without any"));
-                return Some(Check::Risky(
-                    Severity::High,
-                    format!(
-                        "`{}` and then `{}` ruin the model: the cosine of the logits was {}{without} with `{}` (measured)",
-                        pair[0].id, pair[1].id, known.cosine, known.scheme
-                    ),
-                ));
+                return Some(Check::Unwise(format!(
+                    "`{}` and then `{}` ruin the model: the cosine of the logits was {}{without} with `{}` (measured)",
+                    pair[0].id, pair[1].id, known.cosine, known.scheme
+                )));
             }
             Some(_) => {}
             None => {

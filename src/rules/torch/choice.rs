@@ -5,8 +5,12 @@ use crate::{
         devices::Device, engines::Engine, families::Family, globs::Glob, schemes::Scheme,
         torch_algorithms::TorchAlgorithm,
     },
-    facts::torch::LinearModule,
+    facts::{
+        named_files::{NamedFile, TemplateFile},
+        torch::LinearModule,
+    },
     rules::torch::lookup,
+    vocab::ReleaseId,
 };
 
 /// What is chosen, in the order in which rules settle it.
@@ -14,6 +18,8 @@ use crate::{
 pub struct TorchChoice {
     /// Quark's template for the model.
     pub family: Option<&'static Family>,
+    /// A template of the user's own, which takes its place.
+    pub template: Option<NamedFile<TemplateFile>>,
     /// Devices that will run the result.
     pub devices: Vec<Target>,
     /// Whether a CPU will run it.
@@ -60,6 +66,43 @@ pub struct Target {
 }
 
 impl TorchChoice {
+    /// The template's name in a sentence; `None` without one that could be read.
+    pub fn template_name(&self) -> Option<String> {
+        match (self.own_template(), self.family) {
+            (Some(_), _) => {
+                self.template.as_ref().map(|file| format!("your template `{}`", file.path))
+            }
+            (None, Some(family)) => Some(format!("the template of `{}`", family.id)),
+            (None, None) => None,
+        }
+    }
+
+    /// What the user's own template says, when it could be read.
+    pub fn own_template(&self) -> Option<&TemplateFile> {
+        self.template.as_ref().and_then(NamedFile::read)
+    }
+
+    /// Layers that the template leaves alone in `release`; none without a template.
+    pub fn template_excludes(&self, release: &ReleaseId) -> &[String] {
+        match (self.own_template(), self.family) {
+            (Some(own), _) => &own.exclude_layers,
+            (None, Some(family)) => family.excludes_in(release),
+            (None, None) => &[],
+        }
+    }
+
+    /// Layers whose outputs are the KV cache; `None` when no template could be read.
+    pub fn kv_layers(&self) -> Option<&[String]> {
+        let own = self.own_template().map(|own| own.kv_layers.as_deref().unwrap_or_default());
+        own.or_else(|| self.family.map(|family| family.kv_layers.as_slice()))
+    }
+
+    /// Layers whose outputs are the queries; `None` when no template could be read.
+    pub fn q_layers(&self) -> Option<&[String]> {
+        let own = self.own_template().map(|own| own.q_layers.as_deref().unwrap_or_default());
+        own.or_else(|| self.family.map(|family| family.q_layers.as_slice()))
+    }
+
     /// Whether an algorithm will run.
     pub fn runs(&self, algorithm: &str) -> bool {
         self.algorithms.iter().any(|known| known.id == *algorithm)

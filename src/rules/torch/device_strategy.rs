@@ -79,11 +79,14 @@ fn room(ctx: &Context<'_>) -> Room {
     let Some(bytes) = estimate::torch::loaded(ctx.analysis).bytes() else { return Room::Unknown };
     // Activations and observers come on top of the weights.
     let need = bytes.saturating_add(bytes / 5);
-    let gpu = hardware.memory_gb.map(hardware::bytes).unwrap_or(0);
-    let count = hardware.gpu_count.unwrap_or(u64::from(gpu > 0));
+    // GPUs that PyTorch does not see cannot hold anything.
+    let unseen = ctx.torch_install.and_then(|torch| torch.sees_gpu()) == Some(false);
+    let gpu = hardware.memory_gb.filter(|_| !unseen).map(hardware::bytes).unwrap_or(0);
+    let seen = ctx.torch_install.and_then(|torch| torch.verification.gpu_count);
+    let count = seen.or(hardware.gpu_count).unwrap_or(u64::from(gpu > 0));
     let all = gpu.saturating_mul(count);
     let main = hardware.system_memory_gb.map(hardware::bytes);
-    let no_gpu = count == 0 && hardware.accelerator.as_deref() == Some("cpu");
+    let no_gpu = unseen || count == 0 && hardware.accelerator.as_deref() == Some("cpu");
     match (gpu, main) {
         (0, None) => Room::Unknown,
         (0, Some(_)) if !no_gpu => Room::Unknown,
@@ -136,7 +139,12 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             Room::Cpu => (
                 "cpu",
                 Origin::Environment,
-                format!("the machine has no GPU, and its memory holds the model ({size})"),
+                match ctx.torch_install.and_then(|torch| torch.sees_gpu()) {
+                    Some(false) => {
+                        format!("PyTorch sees no GPU, and the main memory holds the model ({size})")
+                    }
+                    _ => format!("the machine has no GPU, and its memory holds the model ({size})"),
+                },
             ),
             Room::SeveralGpus if wants_algorithm => (
                 "multi_gpu",

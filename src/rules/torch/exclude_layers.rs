@@ -45,11 +45,7 @@ const ROW: &str = "exclude_layers";
 
 /// Settles the row.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let template: Vec<String> = sheet
-        .torch
-        .family
-        .map(|family| family.excludes_in(&sheet.release.id).to_vec())
-        .unwrap_or_default();
+    let template = sheet.torch.template_excludes(&sheet.release.id).to_vec();
     let asked: Option<Vec<String>> = ctx
         .requested(ROW)
         .and_then(Value::as_array)
@@ -65,10 +61,10 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     if let Some(modules) = ctx.modules {
         sheet.torch.excluded = lookup::any_of(modules, &standing);
         report(sheet, modules, &standing);
-        torn(sheet, modules);
     } else {
         unseen(ctx, sheet, &standing);
     }
+    torn(ctx, sheet, &standing);
     sheet.torch.excludes = standing;
 }
 
@@ -122,9 +118,9 @@ fn keep(
     let (standing, added) = own;
     let asked = ctx.intent.values.contains_key(&DecisionId::new(ROW));
     let said = if asked { "you keep the template's list" } else { "nothing else was asked for" };
-    let family = sheet.torch.family.map(|family| family.id.as_str());
-    let mut reason = match family {
-        Some(family) => format!("{said}, so what the template of `{family}` leaves alone"),
+    let template_name = sheet.torch.template_name();
+    let mut reason = match &template_name {
+        Some(name) => format!("{said}, so what {name} leaves alone"),
         None => {
             "there is no template, so what structure tells: the head, routers and towers".to_owned()
         }
@@ -132,21 +128,21 @@ fn keep(
     for one in added {
         reason.push_str(&format!("; and `{}`, because {}", one.pattern, one.why));
     }
-    let origin = match (family, added.is_empty()) {
+    let origin = match (&template_name, added.is_empty()) {
         _ if asked => Origin::User,
         (Some(_), true) => Origin::Default,
         _ => Origin::Analysis,
     };
     let mut pen = sheet.by(ID);
     let decision = pen.decide(ROW, json!(standing), origin, reason);
-    if !added.is_empty() && family.is_some() {
+    if !added.is_empty() && template_name.is_some() {
         decision.alternatives.push(Alternative {
             value: json!(template),
             why_not: "the template's own list, without what the model has beside it".to_owned(),
         });
     }
     let draft = added.iter().find(|one| one.role == Role::Draft);
-    if let Some(draft) = draft.filter(|_| family.is_some()) {
+    if let Some(draft) = draft.filter(|_| template_name.is_some()) {
         pen.risk(
             Severity::Low,
             format!("`{}` is not in Quark's template: engines read a layer as packed unless the checkpoint's exclude list names it", draft.pattern),
@@ -216,7 +212,7 @@ fn unprotected(ctx: &Context<'_>, asked: &[String], template: &[String]) -> Opti
         let risky = ctx.analysis.model.is_moe == Some(true) || !ctx.torch().towers.is_empty();
         return match (dropped.is_empty(), tied) {
             (false, _) if risky => Some(format!(
-                "without {} routers or towers of this model would be quantized",
+                "without {}, routers or towers of this model would be quantized",
                 list(&dropped, 5)
             )),
             (_, true) => Some(
@@ -363,9 +359,14 @@ fn both_gates(sheet: &mut Sheet, modules: &Modules, pattern: &str, found: &[&Lin
 }
 
 /// Fused layers of which only some are left alone.
-fn torn(sheet: &mut Sheet, modules: &Modules) {
+fn torn(ctx: &Context<'_>, sheet: &mut Sheet, standing: &[String]) {
     let Some(engine) = sheet.torch.engine else { return };
-    let torn = lookup::torn(modules, engine, |at, _| sheet.torch.is_excluded(at));
+    let torn = match ctx.modules {
+        Some(modules) => lookup::torn(modules, engine, |at, _| sheet.torch.is_excluded(at)),
+        None => lookup::torn_by_name(engine, |name| {
+            standing.iter().any(|pattern| Glob::new(pattern).matches(name))
+        }),
+    };
     if !torn.is_empty() {
         let text = format!(
             "{} fuses layers of which the list leaves only some in float ({}), and refuses to load that",

@@ -5,7 +5,10 @@
 use serde_json::Value;
 
 use crate::{
-    catalogue::schemes::{Fit, Loads, Scheme, WithoutNative},
+    catalogue::{
+        engines::ExportFormat,
+        schemes::{CustomMode, Fit, Loads, Scheme, WithoutNative},
+    },
     rules::{
         Context,
         sheet::{Check, Sheet, list, lower},
@@ -17,10 +20,24 @@ use crate::{
     vocab::Severity,
 };
 
+/// Which layers a scheme is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Linear layers of any kind.
+    Anywhere,
+    /// Experts of a mixture alone.
+    Experts,
+}
+
 /// Whether a scheme may be planned for layers with these input dimensions.
-pub fn verdict(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, dims: &[Dim]) -> Check {
-    let exports = ctx.requested("export_format").and_then(Value::as_str) != Some("none");
-    if let Some(error) = scheme.export_error.as_deref().filter(|_| exports) {
+pub fn verdict(
+    ctx: &Context<'_>,
+    sheet: &Sheet,
+    scheme: &Scheme,
+    dims: &[Dim],
+    place: Place,
+) -> Check {
+    if let Some(error) = scheme.export_error.as_deref().filter(|_| exports(ctx)) {
         return Check::Impossible(format!(
             "its export fails ({error}) after the whole model was quantized; to evaluate it without an export set `export_format` to `none`"
         ));
@@ -35,13 +52,20 @@ pub fn verdict(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, dims: &[Dim]) 
             Uneven::Ranks(why) | Uneven::Padded(why) => Check::Unwise(format!("{why}{remedy}")),
         };
     }
-    let engine = engine(sheet, scheme);
+    let engine = engine(ctx, sheet, scheme, place);
     if let Some(check @ (Check::Unwise(_) | Check::Impossible(_))) = engine {
         return check;
     }
-    match (device(ctx, sheet, scheme), engine) {
-        (Check::Fine, Some(check)) => check,
-        (check, _) => check,
+    match (device(ctx, sheet, scheme), engine, &scheme.same_as) {
+        (Check::Fine, None | Some(Check::Fine), Some(same)) => Check::Risky(
+            Severity::Low,
+            format!("it is another name of `{same}`, which is the usual one"),
+        ),
+        (Check::Fine, Some(check), _) => check,
+        (Check::Risky(one, device), Some(Check::Risky(other, engine)), _) => {
+            Check::Risky(one.max(other), format!("{device}; and {engine}"))
+        }
+        (check, ..) => check,
     }
 }
 
@@ -58,7 +82,8 @@ fn remedy(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, dims: &[Dim]) -> St
         })
         .filter(|other| groups::uneven(ctx, sheet, other, dims).is_none())
         .filter(|other| {
-            !matches!(engine(sheet, other), Some(Check::Unwise(_) | Check::Impossible(_)))
+            let engine = engine(ctx, sheet, other, Place::Anywhere);
+            !matches!(engine, Some(Check::Unwise(_) | Check::Impossible(_)))
         })
         .map(|other| other.id.as_str())
         .collect();
@@ -68,16 +93,33 @@ fn remedy(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, dims: &[Dim]) -> St
     format!("; {} would do", list(fit, 4))
 }
 
-/// What the engine makes of it; `None` when no engine is known.
-fn engine(sheet: &Sheet, scheme: &Scheme) -> Option<Check> {
-    let engine = sheet.torch.engine?;
+/// What the engine makes of it; `None` when there is nothing to say.
+fn engine(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, place: Place) -> Option<Check> {
+    let Some(engine) = sheet.torch.engine else { return served(ctx, scheme) };
+    // In AutoAWQ's layout it is not Quark's loader that reads it.
+    let awq = ctx.requested("custom_mode").is_some_and(|mode| mode == "awq");
+    if awq
+        && scheme.custom_modes.contains(&CustomMode::Awq)
+        && engine.reads.contains(&ExportFormat::Awq)
+    {
+        return Some(Check::Fine);
+    }
     let support = scheme.engines.get(&engine.id)?;
     let note =
         support.note.as_deref().map(|note| format!(" ({})", lower(note))).unwrap_or_default();
     Some(match support.loads {
         Loads::No => Check::Unwise(format!("`{}` does not load it{note}", engine.id)),
+        Loads::ExpertsOnly if place == Place::Experts => Check::Fine,
         Loads::ExpertsOnly => {
-            Check::Unwise(format!("`{}` loads it for experts only{note}", engine.id))
+            let instead = if ctx.analysis.model.is_moe == Some(true) {
+                format!(
+                    "; give it to them alone, with `layer_quant_config` `{{\"*experts*\": \"{}\"}}`",
+                    scheme.id
+                )
+            } else {
+                String::new()
+            };
+            Check::Unwise(format!("`{}` loads it for experts only{note}{instead}", engine.id))
         }
         Loads::Yes if support.always_emulated => Check::Risky(
             Severity::Medium,
@@ -93,6 +135,29 @@ fn engine(sheet: &Sheet, scheme: &Scheme) -> Option<Check> {
             ),
             None => Check::Fine,
         },
+    })
+}
+
+/// Whether a file is written.
+fn exports(ctx: &Context<'_>) -> bool {
+    ctx.requested("export_format").and_then(Value::as_str) != Some("none")
+}
+
+/// Whether any engine loads it, when none is named.
+fn served(ctx: &Context<'_>, scheme: &Scheme) -> Option<Check> {
+    if !exports(ctx) {
+        return None;
+    }
+    let nobody = !scheme.engines.is_empty()
+        && scheme.engines.values().all(|support| support.loads == Loads::No);
+    nobody.then(|| {
+        Check::Risky(
+            Severity::Medium,
+            format!(
+                "no engine that is known loads it ({})",
+                list(scheme.engines.keys().map(|id| id.as_str()), 4)
+            ),
+        )
     })
 }
 

@@ -35,7 +35,7 @@ use crate::{
         sheet::{Asked, Check, Fallback, Sheet, list, lower},
         torch::{
             device_strategy,
-            fitness::verdict,
+            fitness::{Place, verdict},
             groups::{self, Dim},
             guide::{self, Abilities},
             wishes::{self, Wish, Wishes},
@@ -73,7 +73,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let best = ranked.first().copied();
     match asked {
         Some((scheme, said)) => {
-            let check = verdict(ctx, sheet, scheme, &dims);
+            let check = verdict(ctx, sheet, scheme, &dims, Place::Anywhere);
             let near = nearest(ctx, sheet, scheme, &dims).map(|other| (other, NEAR));
             let first = ranked.iter().copied().find(|(other, _)| other.id != scheme.id);
             let fallback = match near.or(first) {
@@ -108,7 +108,9 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
                     others(&ranked, scheme);
                 sheet.torch.scheme = Some(scheme);
                 // What was said against it is kept, now that it is what stands.
-                if let Check::Risky(severity, why) = verdict(ctx, sheet, scheme, &dims) {
+                if let Check::Risky(severity, why) =
+                    verdict(ctx, sheet, scheme, &dims, Place::Anywhere)
+                {
                     sheet.by(ID).risk(severity, format!("`{ROW}` is `{}`: {why}", scheme.id), None);
                 }
             }
@@ -136,7 +138,7 @@ fn nearest(
     let group = asked.group_size()?;
     groups::uneven(ctx, sheet, asked, dims)?;
     let fits = |scheme: &&'static Scheme| {
-        let check = verdict(ctx, sheet, scheme, dims);
+        let check = verdict(ctx, sheet, scheme, dims, Place::Anywhere);
         scheme.family == asked.family
             && scheme.group_size().is_some_and(|own| own < group)
             && sheet.has(ctx, *scheme)
@@ -215,7 +217,7 @@ fn ranked(
     }
     let by_file = device_strategy::needs_files(ctx, sheet);
     let rank = |scheme: &Scheme| {
-        let verdict = match verdict(ctx, sheet, scheme, dims) {
+        let verdict = match verdict(ctx, sheet, scheme, dims, Place::Anywhere) {
             Check::Fine | Check::Risky(Severity::Low, _) => 0,
             Check::Risky(..) => 1,
             Check::Unwise(_) | Check::Impossible(_) => 2,
@@ -264,7 +266,10 @@ fn ask(ctx: &Context<'_>, sheet: &mut Sheet, dims: &[Dim]) {
         .iter()
         .filter(|scheme| ctx.catalogue.in_release(*scheme, &release))
         .filter(|scheme| {
-            matches!(verdict(ctx, sheet, scheme, dims), Check::Fine | Check::Risky(..))
+            matches!(
+                verdict(ctx, sheet, scheme, dims, Place::Anywhere),
+                Check::Fine | Check::Risky(..)
+            )
         })
         .map(|scheme| Choice { value: scheme.id.to_string(), meaning: scheme.summary.clone() })
         .collect();

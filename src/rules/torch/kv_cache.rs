@@ -21,7 +21,6 @@
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::globs::Glob,
     estimate,
     plan::Alternative,
     rules::{
@@ -89,11 +88,17 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
 }
 
 fn verdict(ctx: &Context<'_>, sheet: &Sheet) -> Check {
-    match sheet.torch.family {
-        Some(family) if family.kv_layers.is_empty() => {
+    let template = sheet.torch.template_name().unwrap_or_default();
+    match sheet.torch.kv_layers() {
+        Some([]) => {
             return Check::Impossible(format!(
-                "the template of `{}` names no KV layers",
-                family.id
+                "{template} names no KV layers, and Quark would leave the cache alone without a word"
+            ));
+        }
+        Some(patterns) if lookup::none_match(ctx.modules, patterns) => {
+            return Check::Impossible(format!(
+                "the KV layers of {template} ({}) match no module, and Quark would leave the cache alone without a word",
+                list(patterns, 3)
             ));
         }
         None if ctx.answer("custom_template").is_none()
@@ -141,20 +146,10 @@ fn options(ctx: &Context<'_>, sheet: &mut Sheet) {
 fn risks(ctx: &Context<'_>, sheet: &mut Sheet) {
     let full = ctx.intent.evaluation_intent.is_some_and(|intent| intent == EvaluationIntent::Full)
         || ctx.requested("evaluation_intent").and_then(Value::as_str) == Some("full");
-    let excluded: Vec<String> = match (ctx.modules, sheet.torch.family) {
-        (Some(modules), Some(family)) => family
-            .kv_layers
+    let excluded: Vec<String> = match (ctx.modules, sheet.torch.kv_layers()) {
+        (Some(modules), Some(layers)) => layers
             .iter()
-            .filter(|pattern| {
-                let glob = Glob::new(pattern);
-                let mut own = modules
-                    .linears
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, module)| lookup::takes(&glob, module))
-                    .peekable();
-                own.peek().is_some() && own.all(|(at, _)| sheet.torch.is_excluded(at))
-            })
+            .filter(|pattern| lookup::all_excluded(modules, sheet, pattern))
             .cloned()
             .collect(),
         _ => Vec::new(),

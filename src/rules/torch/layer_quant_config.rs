@@ -20,12 +20,15 @@
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::{globs::Glob, schemes::Scheme},
-    facts::torch::{LinearModule, Modules},
+    catalogue::{engines::Engine, globs::Glob, schemes::Scheme},
+    facts::torch::{LinearModule, Modules, Role},
     rules::{
         Context, Stage,
         sheet::{Asked, Check, Fallback, Sheet, list},
-        torch::{fitness, groups, lookup},
+        torch::{
+            fitness::{self, Place},
+            groups, lookup,
+        },
     },
     vocab::{Origin, Severity},
 };
@@ -61,7 +64,8 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             Some(_) => groups::dims(ctx, sheet, |_, module| lookup::takes(&glob, module)),
             None => Vec::new(),
         };
-        match fitness::verdict(ctx, sheet, scheme, &dims) {
+        let place = if for_experts(ctx, pattern) { Place::Experts } else { Place::Anywhere };
+        match fitness::verdict(ctx, sheet, scheme, &dims, place) {
             Check::Fine => {}
             Check::Risky(severity, why) => {
                 let text = format!("`{pattern}` gets `{}`: {why}", scheme.id);
@@ -78,21 +82,13 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     sheet.torch.overrides.clone_from(&overrides);
     if let Some(modules) = ctx.modules {
         report(sheet, modules, &overrides);
-        if let (Some(engine), Some(global)) = (sheet.torch.engine, sheet.torch.scheme) {
-            let scheme_of = sheet.torch.schemes(global);
-            let torn = lookup::torn(modules, engine, |at, module| {
-                scheme_of(at, module).map(|scheme| scheme.id.clone())
-            });
-            if !torn.is_empty() {
-                refusals.push((
-                    true,
-                    format!(
-                        "`{}` fuses {} and wants one scheme for each",
-                        engine.id,
-                        list(&torn, 4)
-                    ),
-                ));
-            }
+    }
+    if let (Some(engine), Some(global)) = (sheet.torch.engine, sheet.torch.scheme) {
+        let torn = torn(ctx, sheet, engine, global);
+        if !torn.is_empty() {
+            let fuses =
+                format!("`{}` fuses {} and wants one scheme for each", engine.id, list(&torn, 4));
+            refusals.push((true, fuses));
         }
     }
     let said = |wanted: bool| {
@@ -116,6 +112,37 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         return;
     }
     without_effect(ctx, sheet);
+}
+
+/// Fused layers that would get several schemes.
+fn torn(ctx: &Context<'_>, sheet: &Sheet, engine: &Engine, global: &Scheme) -> Vec<String> {
+    let Some(modules) = ctx.modules else {
+        let globs: Vec<(Glob, &Scheme)> = sheet
+            .torch
+            .overrides
+            .iter()
+            .map(|(pattern, scheme)| (Glob::new(pattern), *scheme))
+            .collect();
+        return lookup::torn_by_name(engine, |name| {
+            let own = globs.iter().find(|(glob, _)| glob.matches(name));
+            own.map_or(&global.id, |(_, scheme)| &scheme.id)
+        });
+    };
+    let scheme_of = sheet.torch.schemes(global);
+    lookup::torn(modules, engine, |at, module| {
+        scheme_of(at, module).map(|scheme| scheme.id.clone())
+    })
+}
+
+/// Whether a pattern is for experts alone.
+fn for_experts(ctx: &Context<'_>, pattern: &str) -> bool {
+    match ctx.modules {
+        Some(modules) => {
+            let mut own = lookup::matching(modules, pattern).peekable();
+            own.peek().is_some() && own.all(|module| module.role == Role::Expert)
+        }
+        None => pattern.contains("expert"),
+    }
 }
 
 fn report(sheet: &mut Sheet, modules: &Modules, overrides: &[(String, &Scheme)]) {

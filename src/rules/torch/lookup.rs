@@ -6,6 +6,7 @@ use crate::{
     catalogue::{engines::Engine, globs::Glob},
     facts::torch::{LinearModule, Modules},
     plan::Match,
+    rules::sheet::Sheet,
     vocab::DecisionId,
 };
 
@@ -34,6 +35,19 @@ fn apart(name: &str) -> Vec<String> {
 pub fn matching<'m>(modules: &'m Modules, pattern: &str) -> impl Iterator<Item = &'m LinearModule> {
     let glob = Glob::new(pattern);
     modules.linears.iter().filter(move |module| takes(&glob, module))
+}
+
+/// Whether none of the patterns means a module; not known without modules.
+pub fn none_match(modules: Option<&Modules>, patterns: &[String]) -> bool {
+    modules.is_some_and(|modules| !any_of(modules, patterns).contains(&true))
+}
+
+/// Whether a pattern means modules, and every one of them is left in float.
+pub fn all_excluded(modules: &Modules, sheet: &Sheet, pattern: &str) -> bool {
+    let glob = Glob::new(pattern);
+    let own = modules.linears.iter().enumerate().filter(|(_, module)| takes(&glob, module));
+    let mut own = own.map(|(at, _)| sheet.torch.is_excluded(at)).peekable();
+    own.peek().is_some() && own.all(|excluded| excluded)
 }
 
 /// The entry of the match report for a pattern of a row, with the modules that it means.
@@ -99,5 +113,18 @@ pub fn torn<'f, F: PartialEq>(
         .filter(|(_, (_, torn))| *torn)
         .map(|((block, into), _)| format!("{}.{into}", last(block)))
         .collect();
+    torn.into_iter().collect()
+}
+
+/// The same by the names that such layers usually have, where the modules are not known.
+pub fn torn_by_name<F: PartialEq>(engine: &Engine, fate: impl Fn(&str) -> F) -> Vec<String> {
+    let blocks = ["self_attn", "mlp"].into_iter();
+    let named = blocks.flat_map(|block| engine.fused.iter().map(move |fused| (block, fused)));
+    let torn = named.filter(|(block, fused)| {
+        let mut fates =
+            fused.layers.iter().map(|layer| fate(&format!("model.layers.0.{block}.{layer}")));
+        fates.next().is_some_and(|first| fates.any(|other| other != first))
+    });
+    let torn: BTreeSet<String> = torn.map(|(_, fused)| fused.into.clone()).collect();
     torn.into_iter().collect()
 }

@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Finds Quark's template for the model. Without one it asks for a template file; it never borrows the template
-//! of another family.
+//! Finds Quark's template for the model. Without one it asks for a template file, and reads it: its lists take the
+//! place of Quark's. It never borrows the template of another family.
 //!
 //! # Why
 //!
 //! The template says which layers are left alone, which make the KV cache and which algorithms have a config.
-//! A `model_type` without one is a ValueError after everything was installed.
+//! A `model_type` without one is a ValueError after everything was installed, and so is a template with another
+//! `model_type` or an unknown key.
 //!
 //! # Example
 //!
@@ -15,11 +16,12 @@
 //!
 //! # Sources
 //!
-//! - 0.13, `quark/torch/quantization/config/template.py:798`; `quark/cli/torch_llm_ptq.py`, `--template_file`
+//! - 0.13, `quark/torch/quantization/config/template.py:798`; `quark/cli/torch_llm_ptq.py`, `--template_file`; `register_template.py`
 
 use serde_json::json;
 
 use crate::{
+    facts::named_files::Content,
     rules::{
         Context, Stage,
         sheet::{Sheet, list},
@@ -47,7 +49,18 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         } else {
             "Quark has no template for this family, and you give one"
         };
-        sheet.by(ID).decide(ROW, json!(file), Origin::User, said);
+        let named = ctx.files.and_then(|files| files.template.as_ref());
+        // The programs change their working directory, so a path that is known is written whole.
+        let path = named.map_or(file, |named| named.path.as_str());
+        sheet.by(ID).decide(ROW, json!(path), Origin::User, said);
+        if named.is_some_and(|named| named.content == Content::Missing) {
+            sheet.by(ID).risk(
+                Severity::Medium,
+                format!("`{path}` is not on this machine, so nobody has looked whether it fits the model"),
+                Some("give a path that can be read here, or look at `model_type`, `kv_layers_name` and `exclude_layers_name` in it".to_owned()),
+            );
+        }
+        sheet.torch.template = named.cloned();
         takes_files(ctx, sheet);
         return;
     }

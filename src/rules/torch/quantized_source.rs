@@ -28,7 +28,7 @@ use crate::{
     rules::{
         Context, Stage,
         common::machine,
-        sheet::{Route, Sheet, list, propose_again},
+        sheet::{Route, Sheet, list, lower, propose_again},
     },
     vocab::Severity,
 };
@@ -85,7 +85,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     if !in_memory && !in_files {
         let reason = format!(
             "it is quantized already ({}), and amd-quark {release} does not bring its weights back to floats",
-            known.summary
+            lower(&known.summary)
         );
         stop(ctx, sheet, reason);
         return;
@@ -106,7 +106,7 @@ fn ask(ctx: &Context<'_>, sheet: &mut Sheet, known: &Prequantized, in_memory: bo
     if !agreed {
         pen.ask(
             "requantize",
-            format!("The source is quantized already ({}). Quark {how} and quantizes that anew, with the loss of both. Go on with it?", known.summary),
+            format!("The source is quantized already ({}). Quark {how} and quantizes that anew, with the loss of both. Go on with it?", lower(&known.summary)),
             vec![Choice {
                 value: "proceed".to_owned(),
                 meaning: "quantize it anew; otherwise propose again with the float model".to_owned(),
@@ -117,7 +117,7 @@ fn ask(ctx: &Context<'_>, sheet: &mut Sheet, known: &Prequantized, in_memory: bo
         Severity::High,
         format!(
             "the source is quantized already ({}), so the loss of two quantizations adds up",
-            known.summary
+            lower(&known.summary)
         ),
         Some("prefer the 16-bit model that it was made from, and evaluate with `full`".to_owned()),
     );

@@ -152,8 +152,13 @@ fn every_id_completes() {
         };
         check(prompt("plan-onnx-ptq"), "target", "NPU", &["npu_cnn", "npu_transformer"]);
         check(prompt("plan-onnx-ptq"), "model", "x", &[]);
-        check(prompt("plan-torch-ptq"), "hardware", "mi355x", &["MI355X", "AMD Instinct MI355X"]);
-        check(prompt("plan-torch-ptq"), "engine", "vl", &["vllm"]);
+        check(
+            prompt("plan-torch-ptq"),
+            "hardware",
+            "instinct MI300",
+            &["AMD Instinct MI300A", "AMD Instinct MI300X"],
+        );
+        check(prompt("plan-torch-ptq"), "engine", "v", &["vllm"]);
         check(prompt("review-plan"), "session_id", "qp-", &[&session]);
         check(prompt("recover"), "session_id", "", &[&session]);
         check(resource("quantplan://catalogue/{kind}/{id}"), "kind", "dev", &["devices"]);

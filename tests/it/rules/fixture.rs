@@ -12,7 +12,9 @@ use quantplan::{
     facts::{
         EnvContext, InstallResult, ModelAnalysis, SessionContext,
         graph::{Attribute, Graph, NodeText, Tensor},
+        named_files::{NamedFile, NamedFiles},
         torch::Modules,
+        torch_install::TorchInstallResult,
     },
     intake::{hf, safetensors::Limits},
     intent::Intent,
@@ -32,9 +34,11 @@ pub struct Case {
     intent: Intent,
     environment: Option<EnvContext>,
     install: Option<InstallResult>,
+    torch_install: Option<TorchInstallResult>,
     session_context: Option<SessionContext>,
     graph: Option<Graph>,
     modules: Option<Modules>,
+    files: NamedFiles,
 }
 
 pub fn root() -> PathBuf {
@@ -88,8 +92,10 @@ impl Case {
             intent: must(&folder, "intent.json"),
             environment: may(&folder, "environment.json"),
             install: may(&folder, "install.json"),
+            torch_install: may(&folder, "torch_install.json"),
             session_context: may(&folder, "session_context.json"),
             graph: may::<GraphFile>(&folder, "graph.json").map(GraphFile::graph),
+            files: named_files(&folder),
             folder,
         }
     }
@@ -99,8 +105,10 @@ impl Case {
             analysis: &self.analysis,
             graph: self.graph.as_ref(),
             modules: self.modules.as_ref(),
+            files: Some(&self.files),
             environment: self.environment.as_ref(),
             install: self.install.as_ref(),
+            torch_install: self.torch_install.as_ref(),
             session_context: self.session_context.as_ref(),
             intent: &self.intent,
             catalogue: Catalogue,
@@ -109,6 +117,20 @@ impl Case {
 
     pub fn plan(&self) -> Result<Outcome, Vec<Defect>> {
         rules::plan(&self.context())
+    }
+}
+
+/// The template and the config of an algorithm beside the request.
+fn named_files(folder: &Path) -> NamedFiles {
+    // Paths of the machine that runs the tests are no part of a scenario.
+    fn shown<T>(file: NamedFile<T>) -> NamedFile<T> {
+        let name = Path::new(&file.path).file_name().unwrap().to_string_lossy().into_owned();
+        NamedFile { path: name, ..file }
+    }
+    let at = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+    NamedFiles {
+        template: at("template.json").map(|path| shown(hf::named_files::template(&path))),
+        algorithm: at("algorithm.json").map(|path| shown(hf::named_files::algorithm(&path))),
     }
 }
 

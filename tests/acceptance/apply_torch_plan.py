@@ -22,6 +22,7 @@ def config_of(plan):
         scheme=plan["global_scheme"],
         algorithm=plan["algorithm"].split(",") if plan["algorithm"] else None,
         kv_cache_scheme=plan["kv_cache_scheme"],
+        attention_scheme=plan.get("attention_scheme"),
         min_kv_scale=plan.get("min_kv_scale", 0.0),
         layer_config=plan["layer_quant_config"],
         exclude_layers=plan["exclude_layers"],

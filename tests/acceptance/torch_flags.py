@@ -31,6 +31,7 @@ CASES = [
     ({"global_scheme": "fp8", "kv_cache_scheme": "fp8"}, []),
     ({"global_scheme": "fp8", "kv_cache_scheme": "fp8", "min_kv_scale": 1.0}, []),
     ({"global_scheme": "fp8", "kv_cache_scheme": "fp8", "min_kv_scale": 0.5, "kv_cache_post_rope": "true"}, []),
+    ({"global_scheme": "fp8", "kv_cache_scheme": "fp8", "attention_scheme": "fp8"}, []),
     *(({"global_scheme": "int4_wo_128", "algorithm": algorithm}, []) for algorithm in
       ("null", "awq", "gptq", "gptaq", "qronos", "awq,gptq", "smoothquant,gptq", "rotation,gptq")),
     *(({"global_scheme": "int8", "algorithm": algorithm}, []) for algorithm in ("smoothquant", "autosmoothquant")),
@@ -118,6 +119,7 @@ def meaning(plan, script):
         "trust_remote_code": plan["trust_remote_code"],
         "multi_gpu": "auto" if strategy == "multi_gpu" else None,
         "file2file_quantization": strategy == "file_to_file",
+        "attention_dtype": plan.get("attention_scheme"),
         "min_kv_scale": plan.get("min_kv_scale", 0.0),
         "kv_cache_post_rope": plan.get("kv_cache_post_rope", False),
         "model_export": None if export == "none" else [export],

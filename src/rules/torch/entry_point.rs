@@ -75,8 +75,14 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
 }
 
 /// Rows that are there only when they were asked for, and that not every program has a flag for.
-const AT_NEED: [&str; 5] =
-    ["min_kv_scale", "kv_cache_post_rope", "algorithm_config", "custom_mode", "template_file"];
+const AT_NEED: [&str; 6] = [
+    "min_kv_scale",
+    "kv_cache_post_rope",
+    "attention_scheme",
+    "algorithm_config",
+    "custom_mode",
+    "template_file",
+];
 
 /// What the program cannot do although the plan says so.
 fn without_flag(sheet: &mut Sheet, entry: &EntryPoint) {

@@ -1,6 +1,28 @@
 //! The command line: the same engine for a terminal. The only module that prints.
 
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+/// Writes to stdout. A reader that went away, as `head` does, is no reason to stop before the work is done.
+macro_rules! put {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = write!(std::io::stdout(), $($text)*);
+    }};
+}
+
+/// Writes a line to stdout.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
+/// Writes a line to stderr.
+macro_rules! complain {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
 
 pub mod arguments;
 pub mod ask;
@@ -88,7 +110,7 @@ fn analyzed(arguments: &Analyze) -> u8 {
         } else {
             output::analysis(&reply.model_analysis);
             if let Some(path) = &reply.written_to {
-                println!("\nwritten to {path}");
+                say!("\nwritten to {path}");
             }
         }
         Ok(DONE)
@@ -137,7 +159,7 @@ fn explained(arguments: &Explain) -> u8 {
         if arguments.json {
             Printer::json(&reply)
         } else {
-            println!("{}", reply.markdown.trim_end())
+            say!("{}", reply.markdown.trim_end())
         }
         Ok(DONE)
     })
@@ -148,7 +170,7 @@ fn sessions(planner: &Planner, json: bool) -> Result<u8, Error> {
     if json {
         Printer::json(&lines);
     } else if lines.is_empty() {
-        println!("no sessions; `quantplan plan MODEL` starts one");
+        say!("no sessions; `quantplan plan MODEL` starts one");
     } else {
         let rows = lines.iter().map(|line| {
             [
@@ -160,7 +182,7 @@ fn sessions(planner: &Planner, json: bool) -> Result<u8, Error> {
                 line.at.clone(),
             ]
         });
-        print!(
+        put!(
             "{}",
             terminal::table(
                 &["Session", "State", "Revision", "Preset", "Model", "Last event"],

@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod artefacts;
 pub mod browse;
+mod changed;
 pub mod check;
 pub mod confirm;
 mod context;
@@ -15,6 +16,7 @@ pub mod explain;
 mod named_files;
 pub mod probe;
 pub mod propose;
+mod reading;
 pub mod route;
 pub mod sessions;
 pub mod show;

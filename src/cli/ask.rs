@@ -28,8 +28,8 @@ pub const CLIENT: &str = concat!("quantplan ", env!("CARGO_PKG_VERSION"), " term
 /// When there is no such session, or the answer is no yes.
 pub fn confirm(planner: &Planner, id: &SessionId) -> Result<u8, Error> {
     if !is_interactive() {
-        eprintln!("error[NO_TERMINAL]: `quantplan confirm` asks a person and needs a terminal");
-        eprintln!("hint: run it yourself in a terminal window; scripts use `quantplan plan --yes`");
+        complain!("error[NO_TERMINAL]: `quantplan confirm` asks a person and needs a terminal");
+        complain!("hint: run it yourself in a terminal window; scripts use `quantplan plan --yes`");
         return Ok(REFUSED);
     }
     let shown = planner.present(id)?;
@@ -37,23 +37,23 @@ pub fn confirm(planner: &Planner, id: &SessionId) -> Result<u8, Error> {
     let arguments = confirm::Arguments { session_id: id.clone(), digest: shown.digest() };
     let asked = match planner.ask(&arguments, Channel::Terminal)? {
         Inquiry::Confirmed(reply) => {
-            println!("\nThis table was confirmed already, at {}.", reply.confirmation.at);
+            say!("\nThis table was confirmed already, at {}.", reply.confirmation.at);
             return Ok(DONE);
         }
         Inquiry::Ask(asked) => asked,
     };
     let word = word_of(&asked.nonce);
-    println!("\nTo confirm this plan type the word {word}; anything else leaves it unconfirmed.");
+    say!("\nTo confirm this plan type the word {word}; anything else leaves it unconfirmed.");
     let typed = read_line("> ");
     let reply = if typed.as_deref() == Some(word.as_str()) { Reply::Yes } else { Reply::Declined };
     if reply == Reply::Declined {
         // A wrong word is a no of this person, who has seen the table.
         let _ = answer(planner, id, &asked, Reply::Changes);
-        println!("Not confirmed. The session is kept: {id}");
+        say!("Not confirmed. The session is kept: {id}");
         return Ok(REFUSED);
     }
     let reply = answer(planner, id, &asked, reply)?;
-    println!("Confirmed. {}", reply.next);
+    say!("Confirmed. {}", reply.next);
     Ok(DONE)
 }
 
@@ -82,12 +82,12 @@ pub fn answer(
 
 /// Prints the table of a session.
 pub fn show(session: &Session) {
-    print!("\n{}", terminal::render(&view_of(session), output::width()));
+    put!("\n{}", terminal::render(&view_of(session), output::width()));
 }
 
 /// Reads a line; `None` at the end of the input.
 pub fn read_line(prompt: &str) -> Option<String> {
-    print!("{prompt}");
+    put!("{prompt}");
     let _ = std::io::stdout().flush();
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {

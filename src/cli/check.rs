@@ -42,10 +42,10 @@ pub fn check(arguments: &Check) -> u8 {
 }
 
 fn checked(reply: &check::Reply) {
-    println!("{}", clean(&report::headline(reply)));
-    println!("Confirmation: {}.", clean(&reply.agreement.explanation));
+    say!("{}", clean(&report::headline(reply)));
+    say!("Confirmation: {}.", clean(&reply.agreement.explanation));
     if !reply.held_against.is_empty() {
-        println!("Held against {}.", clean(&reply.held_against.join(", ")));
+        say!("Held against {}.", clean(&reply.held_against.join(", ")));
     }
     let rows = reply.findings.iter().map(|finding| {
         [
@@ -55,7 +55,7 @@ fn checked(reply: &check::Reply) {
         ]
     });
     if !reply.findings.is_empty() {
-        print!("\n{}", terminal::table(&["", "Field", "Finding"], rows, width()));
+        put!("\n{}", terminal::table(&["", "Field", "Finding"], rows, width()));
     }
     let matches = reply.matches.iter().map(|entry| {
         [
@@ -66,10 +66,7 @@ fn checked(reply: &check::Reply) {
         ]
     });
     if !reply.matches.is_empty() {
-        print!(
-            "\n{}",
-            terminal::table(&["Row", "Entry", "Means", "For example"], matches, width())
-        );
+        put!("\n{}", terminal::table(&["Row", "Entry", "Means", "For example"], matches, width()));
     }
 }
 
@@ -93,21 +90,21 @@ pub fn diff(left: &Path, right: &Path, json: bool) -> u8 {
 
 fn compared(reply: &Reply) {
     if reply.same {
-        println!("both plans decide the same");
+        say!("both plans decide the same");
     }
     for (title, differences) in [("Decision", &reply.decisions), ("Fact", &reply.facts)] {
         if !differences.is_empty() {
             let rows = differences.iter().map(row);
-            print!("{}", terminal::table(&[title, &reply.left, &reply.right], rows, width()));
+            put!("{}", terminal::table(&[title, &reply.left, &reply.right], rows, width()));
         }
     }
     for (path, risks) in
         [(&reply.left, &reply.risks_only_left), (&reply.right, &reply.risks_only_right)]
     {
         if !risks.is_empty() {
-            println!("\nRisks only in {}:", clean(path));
+            say!("\nRisks only in {}:", clean(path));
             for risk in risks {
-                println!("  {}", clean(risk));
+                say!("  {}", clean(risk));
             }
         }
     }

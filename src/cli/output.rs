@@ -19,7 +19,7 @@ pub struct Printer;
 impl Printer {
     /// As JSON, on stdout.
     pub fn json(value: &impl Serialize) {
-        println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
+        say!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
     }
 }
 
@@ -41,8 +41,8 @@ pub fn fail(error: &Error, json: bool) -> u8 {
             "error": { "code": error.code(), "message": clean(&error.whole()), "hint": clean(&error.hint()) }
         }));
     } else {
-        eprintln!("error[{}]: {}", error.code(), clean(&error.whole()));
-        eprintln!("hint: {}", clean(&error.hint()));
+        complain!("error[{}]: {}", error.code(), clean(&error.whole()));
+        complain!("hint: {}", clean(&error.hint()));
     }
     match error {
         Error::Arguments { .. } => USAGE,
@@ -57,19 +57,19 @@ pub fn fail(error: &Error, json: bool) -> u8 {
 /// When it is not confirmed, out of date, or the destination is not allowed or taken.
 pub fn write(planner: &Planner, arguments: write::Arguments) -> Result<u8, Error> {
     let reply = planner.write(&arguments)?;
-    println!("\nWritten to {}", reply.path);
+    say!("\nWritten to {}", reply.path);
     if let Some(analysis) = &reply.analysis_written_to {
-        println!("The analysis that it refers to is in {analysis}");
+        say!("The analysis that it refers to is in {analysis}");
     }
-    println!("Next: `{}` carries it out.", reply.handoff.skill);
+    say!("Next: `{}` carries it out.", reply.handoff.skill);
     Ok(DONE)
 }
 
 /// Prints where to go instead.
 pub fn handoff(handoff: &Handoff) {
-    println!("No plan: {}", clean(&handoff.reason));
-    println!("Go to `{}` and bring back {}.", handoff.skill, clean(&handoff.bring_back));
-    println!(
+    say!("No plan: {}", clean(&handoff.reason));
+    say!("Go to `{}` and bring back {}.", handoff.skill, clean(&handoff.bring_back));
+    say!(
         "Then call `{}` with {}.",
         handoff.resume.tool,
         clean(&handoff.resume.arguments.to_string())
@@ -164,7 +164,7 @@ pub fn analysis(analysis: &ModelAnalysis) {
         line("Quantizable ops", ops.join(", "));
         line("Preset candidates", onnx.preset_candidates.join(", "));
     }
-    print!(
+    put!(
         "{}",
         terminal::table(
             &["", &format!("analysis: {:?}", analysis.analysis_status).to_lowercase()],
@@ -174,7 +174,7 @@ pub fn analysis(analysis: &ModelAnalysis) {
     );
     for risk in &analysis.risks {
         let hint = risk.recovery_hint.as_deref().map(|h| format!("; {h}")).unwrap_or_default();
-        println!("{}: {}{}", risk.severity.as_str(), clean(&risk.message), clean(&hint));
+        say!("{}: {}{}", risk.severity.as_str(), clean(&risk.message), clean(&hint));
     }
 }
 
@@ -199,9 +199,9 @@ pub fn machine(reply: &probe::Reply) {
     for (name, package) in &environment.packages {
         line(name, known(&package.version));
     }
-    print!("{}", terminal::table(&["", "this machine"], lines.into_iter(), width()));
+    put!("{}", terminal::table(&["", "this machine"], lines.into_iter(), width()));
     for mismatch in &reply.mismatches {
-        println!(
+        say!(
             "{}: {} is there, amd-quark {} needs {}; `{}` repairs it",
             mismatch.package,
             mismatch.found.as_deref().unwrap_or("none"),
@@ -211,10 +211,10 @@ pub fn machine(reply: &probe::Reply) {
         );
     }
     for note in &reply.notes {
-        println!("note: {}", clean(&note.message));
+        say!("note: {}", clean(&note.message));
     }
     if let Some(path) = &reply.written_to {
-        println!("\nwritten to {path}");
+        say!("\nwritten to {path}");
     }
 }
 
@@ -252,8 +252,8 @@ pub fn names() {
         ("releases of amd-quark", catalogue.releases().ids().collect()),
     ];
     let rows = kinds.into_iter().map(|(kind, ids)| [kind.to_owned(), ids.join(", ")]);
-    print!("{}", terminal::table(&["Kind", "Names"], rows, width()));
-    println!(
+    put!("{}", terminal::table(&["Kind", "Names"], rows, width()));
+    say!(
         "Extra options, op types, rules and decisions can be explained too, and free words are understood. \
          Where a name means several things, `scheme:mxfp4` says which."
     );

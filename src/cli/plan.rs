@@ -64,8 +64,8 @@ fn planned(planner: &Planner, arguments: &Plan) -> Result<u8, Error> {
     }
     if !is_interactive() {
         show(&planner.present(&id)?);
-        eprintln!("\nNobody can be asked here: input or output is not a terminal.");
-        eprintln!("hint: run `quantplan confirm {id}` in a terminal, or pass `--yes` in CI");
+        complain!("\nNobody can be asked here: input or output is not a terminal.");
+        complain!("hint: run `quantplan confirm {id}` in a terminal, or pass `--yes` in CI");
         return Ok(REFUSED);
     }
     talk(planner, arguments, &id)
@@ -133,7 +133,7 @@ fn written(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Er
         return Ok(DONE);
     }
     output::write(planner, request).inspect_err(|_| {
-        println!("\nThe yes is kept: `quantplan confirm {id} --output FILE` writes the plan.");
+        say!("\nThe yes is kept: `quantplan confirm {id} --output FILE` writes the plan.");
     })
 }
 
@@ -170,9 +170,9 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
         let open = session.draft().questions.iter().find(|question| question.blocking).cloned();
         let line = match &open {
             Some(question) => {
-                println!("\n{}", clean(&question.text));
+                say!("\n{}", clean(&question.text));
                 for option in &question.options {
-                    println!("  {}: {}", option.value, clean(&option.meaning));
+                    say!("  {}: {}", option.value, clean(&option.meaning));
                 }
                 let Some(text) = read_line(&format!("{} > ", question.id)) else {
                     return Ok(stopped(id));
@@ -198,9 +198,9 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
         };
         match line {
             Line::Nothing => {}
-            Line::Help => print!("{HELP}"),
+            Line::Help => put!("{HELP}"),
             Line::Stop => return Ok(stopped(id)),
-            Line::Unknown => println!("Type `yes`, `no`, `name=value`, or `help`."),
+            Line::Unknown => say!("Type `yes`, `no`, `name=value`, or `help`."),
             Line::Explain(names) => explained(planner, id, &names),
             Line::Yes => match confirmed(planner, &session) {
                 Ok(()) => return written(planner, arguments, id),
@@ -218,7 +218,7 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
                     session = planner.present(id)?;
                     show(&session);
                     for change in &reply.changed {
-                        println!(
+                        say!(
                             "changed: {} from {} to {}",
                             change.decision,
                             clean(&change.before.to_string()),
@@ -251,8 +251,8 @@ fn confirmed(planner: &Planner, session: &Session) -> Result<(), Error> {
 }
 
 fn stopped(id: &SessionId) -> u8 {
-    println!("\nNothing was written. The session is kept: {id}");
-    println!("`quantplan confirm {id}` takes it up again.");
+    say!("\nNothing was written. The session is kept: {id}");
+    say!("`quantplan confirm {id}` takes it up again.");
     REFUSED
 }
 
@@ -264,7 +264,7 @@ fn explained(planner: &Planner, id: &SessionId, names: &[String]) {
         session_id: Some(id.clone()),
     });
     match reply {
-        Ok(reply) => println!("{}", reply.markdown),
+        Ok(reply) => say!("{}", reply.markdown),
         Err(error) => {
             fail(&error, false);
         }

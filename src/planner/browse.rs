@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     emit,
-    planner::{Planner, error::Error, propose::bundle_of},
+    planner::{Planner, error::Error, reading::bundle_of},
     rules,
     session::{Session, event::Event},
     vocab::SessionId,

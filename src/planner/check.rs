@@ -21,7 +21,6 @@ use crate::{
         Planner,
         check::{agreement::Agreement, surroundings::Surroundings},
         error::Error,
-        propose,
     },
     render::plain,
     rules::review::{self, Objection, Review},
@@ -170,7 +169,7 @@ impl Planner {
         findings.extend(self.changed_since(&subject, &known));
 
         let values = review::requested(subject.backend, &subject.value);
-        let mut judged = review::review(&propose::context(&reading), &values);
+        let mut judged = review::review(&reading.context(), &values);
         if !model.is_known() {
             // Without a model the rules can only speak of names.
             judged.handoff = None;

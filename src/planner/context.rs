@@ -6,7 +6,7 @@ use crate::{
     emit::destination::Destination,
     facts::SessionContext,
     plan::digest::Digest,
-    planner::propose::{Bundle, bundle_of},
+    planner::reading::{Bundle, bundle_of},
     session::{Confirmed, Session},
     vocab::Backend,
 };

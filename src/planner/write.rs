@@ -18,7 +18,7 @@ use crate::{
         artefacts::digest_of_file,
         context,
         error::Error,
-        propose::{Bundle, bundle_of},
+        reading::{Bundle, bundle_of},
     },
     session::{PlanFile, Session, event::Event},
     store::Log,

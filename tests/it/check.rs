@@ -353,3 +353,20 @@ fn a_diff_shows_both_values_with_their_reasons() {
     world.save("torch.json", &plan_of_the_torch_skill());
     assert!(planner.diff(Path::new("plan.json"), Path::new("torch.json")).is_err());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_stops_nothing() {
+    let world = World::with_plan();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quantplan"))
+        .args(["plan", "model.onnx", "--target", "cpu", "--yes", "--output", "late.json"])
+        .current_dir(world.folder.path())
+        .env("QUANTPLAN_STATE_DIR", world.path("state"))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().success());
+    assert!(world.path("late.json").exists());
+}

@@ -12,7 +12,8 @@ use crate::{
         Planner,
         check::{Arguments, Check, Finding, Grade, Subject, agreement::Known},
         error::Error,
-        propose::{self, Bundle, Reading},
+        propose,
+        reading::{Bundle, Reading, bundle_of},
     },
     rules::review,
     vocab::Backend,
@@ -61,7 +62,7 @@ impl Planner {
                     ..self.recorded(subject)
                 })?;
                 if let Some(session) = session {
-                    let before = propose::bundle_of(session)?;
+                    let before = bundle_of(session)?;
                     reading.bundle = Bundle { analysis: reading.bundle.analysis, ..before };
                 }
                 reading
@@ -70,7 +71,7 @@ impl Planner {
                 Ok(reading) => reading,
                 Err(error) => {
                     findings.push(unreadable(&error));
-                    Reading::of(propose::bundle_of(session)?)
+                    Reading::of(bundle_of(session)?)
                 }
             },
             (None, None) => match self.found(subject) {
@@ -106,7 +107,7 @@ impl Planner {
         }
         findings.extend(other_model(subject, &reading.bundle.analysis));
         // The model decides which rules speak, and those of the other half cannot judge this plan.
-        if propose::context(&reading).backend() != subject.backend {
+        if reading.context().backend() != subject.backend {
             model = Model::TypeOnly;
             reading = Reading::of(nothing_but_its_type(subject)?);
         }

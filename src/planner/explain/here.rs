@@ -10,7 +10,7 @@ use crate::{
     planner::{
         error::Error,
         explain::{cards, things::Thing},
-        propose::{Reading, context, reason},
+        reading::Reading,
     },
     render::{bytes, markdown::cell, plain},
     rules::{
@@ -23,7 +23,7 @@ use crate::{
 
 /// The half of Quark that plans the model of a reading.
 pub(super) fn half(reading: &Reading) -> Backend {
-    context(reading).backend()
+    reading.context().backend()
 }
 
 /// What a thing means for the model of a reading, in lines; the draft is the session's, when there is one.
@@ -68,7 +68,7 @@ pub(super) fn verdict(
             scheme_with(thing, with, reading, &mut lines)?;
         }
         Thing::Prequantized(source) => {
-            let found = &context(reading).torch().quantization;
+            let found = &reading.context().torch().quantization;
             let known = |one: &ExistingQuantization| {
                 let entry = Catalogue.prequantized().find(one.method.as_deref()?)?;
                 Some(entry.id == source.id)
@@ -270,7 +270,7 @@ fn draft_after(
 
 /// The draft of a reading; without one, the lines say why.
 fn draft_of(reading: &Reading, lines: &mut Vec<String>) -> Result<Option<Box<Draft>>, Error> {
-    match reason(reading) {
+    match reading.reason() {
         Ok(Outcome::Draft(draft)) => return Ok(Some(draft)),
         Ok(Outcome::Handoff(handoff)) => lines.push(format!(
             "Nothing can be planned for it yet: {}; go to `{}`",

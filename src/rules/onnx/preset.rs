@@ -91,8 +91,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         };
         let reason = format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal), best.id);
         let origin = match (goal.wish, sheet.architecture) {
-            (Some(_), _) => Origin::User,
-            (None, Architecture::Unknown) => Origin::Rule,
+            (Some(_), _) | (None, Architecture::Unknown) => Origin::Rule,
             (None, _) => Origin::Analysis,
         };
         sheet.by(ID).decide(ROW, json!(best.id), origin, reason).alternatives =

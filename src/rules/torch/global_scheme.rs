@@ -96,9 +96,8 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         }
         None => match best {
             Some((scheme, why)) => {
-                let origin = if wishes.wish.is_some() {
-                    Origin::User
-                } else if sheet.torch.devices.is_empty() && !sheet.torch.on_cpu {
+                let nothing_known = sheet.torch.devices.is_empty() && !sheet.torch.on_cpu;
+                let origin = if wishes.wish.is_none() && nothing_known {
                     Origin::Default
                 } else {
                     Origin::Rule

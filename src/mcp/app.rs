@@ -111,41 +111,34 @@ pub(super) fn announce(capabilities: &mut ServerCapabilities) {
 
 /// Says in the definition of a tool what it has to do with the page.
 pub(super) fn mark(mut tool: Tool) -> Tool {
-    let (ui, more) = match tool.name.as_ref() {
-        SHOW => (
-            Some(json!({ "resourceUri": URI, "visibility": ["model", "app"] })),
-            " This client shows the table itself, with buttons under it: do not repeat it, and wait until the \
-             user has pressed one.",
-        ),
-        CONFIRM => (
-            None,
-            " When the user has confirmed with the button under the table already, it only says so.",
-        ),
-        name if TOOLS.iter().any(|own| own.name == name) => {
-            (Some(json!({ "visibility": ["app"] })), "")
+    let more = match tool.name.as_ref() {
+        SHOW => {
+            " This client should show the table itself, with buttons under it: do not repeat it unless the user \
+             does not see it, and wait until they have pressed one."
         }
-        _ => return tool,
+        CONFIRM => " When the user has confirmed with the button under the table, it only says so.",
+        _ => "",
     };
-    if !more.is_empty() {
-        tool.description = tool.description.map(|text| format!("{text}{more}").into());
-    }
-    if let Some(ui) = ui {
-        let mut meta = MetaObject::new();
-        if let Some(uri) = ui.get("resourceUri") {
-            // Hosts from before the extension was stable look here.
-            meta.insert("ui/resourceUri".to_owned(), uri.clone());
-        }
-        meta.insert("ui".to_owned(), ui);
-        tool.meta = Some(meta);
+    tool.description = tool.description.map(|text| format!("{text}{more}").into());
+    if tool.name == SHOW {
+        let ui = json!({ "resourceUri": URI, "visibility": ["model", "app"] });
+        // Hosts from before the extension was stable look at the second name.
+        tool.meta = Some(meta([("ui", ui), ("ui/resourceUri", URI.into())]));
+    } else if TOOLS.iter().any(|own| own.name == tool.name) {
+        tool.meta = Some(meta([("ui", json!({ "visibility": ["app"] }))]));
     }
     tool
 }
 
+fn meta<const N: usize>(entries: [(&str, Value); N]) -> MetaObject {
+    MetaObject(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
 /// The page. It needs nothing from elsewhere, so it asks for no permission.
 pub(super) fn page() -> ReadResourceResult {
-    let mut meta = MetaObject::new();
-    meta.insert("ui".to_owned(), json!({ "prefersBorder": true }));
-    let page = ResourceContents::text(PAGE, URI).with_mime_type(MIME_TYPE).with_meta(meta);
+    let page = ResourceContents::text(PAGE, URI)
+        .with_mime_type(MIME_TYPE)
+        .with_meta(meta([("ui", json!({ "prefersBorder": true }))]));
     ReadResourceResult::new(vec![page])
 }
 
@@ -199,12 +192,7 @@ fn open(
     let mut result = CallToolResult::structured(cleaned(table));
     // The page reads the structured part; a model that gets to see this has the table already.
     result.content = vec![ContentBlock::text("the table is on the screen of the user")];
-    let meta = question.map(|question| {
-        let mut meta = MetaObject::new();
-        meta.insert(QUESTION.to_owned(), question.into());
-        meta
-    });
-    Ok(result.with_meta(meta))
+    Ok(result.with_meta(question.map(|question| meta([(QUESTION, question.into())]))))
 }
 
 /// The same without anything that acts on a screen.

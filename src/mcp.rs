@@ -6,6 +6,7 @@
 //! planner's log and never in the connection. This is the only module that knows rmcp; standard output
 //! carries JSON-RPC and nothing else.
 
+mod app;
 mod ask;
 mod complete;
 mod failure;
@@ -25,10 +26,11 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        DiscoverResult, GetPromptRequestParams, GetPromptResponse, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, RequestStateCodec, ServerConfig,
-        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+        DiscoverResult, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        RequestStateCodec, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestParams,
     },
     service::{RequestContext, ServerInitializeError, SubscriptionContext},
     transport::async_rw::AsyncRwTransport,
@@ -36,7 +38,7 @@ use rmcp::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    mcp::{failure::Failure, stdio::Guarded, updates::Updates},
+    mcp::{app::Apps, failure::Failure, stdio::Guarded, updates::Updates},
     planner::Planner,
 };
 
@@ -107,6 +109,8 @@ struct Server {
     planner: Arc<Planner>,
     options: Options,
     tools: OnceLock<Vec<Tool>>,
+    /// The same for clients that show apps.
+    tools_with_app: OnceLock<Vec<Tool>>,
     seal: OnceLock<RequestStateCodec>,
     updates: Updates,
     /// Fires when standard input ends.
@@ -119,14 +123,19 @@ impl Server {
             planner: Arc::new(planner),
             options,
             tools: OnceLock::new(),
+            tools_with_app: OnceLock::new(),
             seal: OnceLock::new(),
             updates: Updates::default(),
             input_ended: CancellationToken::new(),
         }
     }
 
-    fn tools(&self) -> &[Tool] {
-        self.tools.get_or_init(|| tools::list(self.options))
+    fn tools(&self, apps: Apps) -> &[Tool] {
+        let list = match apps {
+            Apps::Unknown => &self.tools,
+            Apps::Shown => &self.tools_with_app,
+        };
+        list.get_or_init(|| tools::list(self.options, apps))
     }
 
     /// Lets the planner work beside the loop that reads and writes messages.
@@ -146,26 +155,52 @@ impl ServerHandler for Server {
         identity::config()
     }
 
-    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        if app::apps(Some(&request.capabilities)) == Apps::Shown {
+            app::announce(&mut result.capabilities);
+        }
+        Ok(result)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
         let versions = self.supported_protocol_versions().into_owned();
         let mut result = DiscoverResult::from_server_info(versions, self.get_info());
         result.ttl_ms = LIST_TTL_MS;
         result.cache_scope = CacheScope::Public;
+        if app::apps_of(&context) == Apps::Shown {
+            app::announce(&mut result.capabilities);
+            result.cache_scope = CacheScope::Private;
+        }
         Ok(result)
     }
 
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools().to_vec())
+        let apps = app::apps_of(&context);
+        // What depends on the client must not reach another one through a shared cache.
+        let scope = match apps {
+            Apps::Unknown => CacheScope::Public,
+            Apps::Shown => CacheScope::Private,
+        };
+        Ok(ListToolsResult::with_all_items(self.tools(apps).to_vec())
             .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Public))
+            .with_cache_scope(scope))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.tools().iter().find(|tool| tool.name == name).cloned()
+        self.tools(Apps::Unknown).iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(

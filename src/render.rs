@@ -8,6 +8,8 @@ pub mod html;
 pub mod markdown;
 pub mod terminal;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
@@ -22,7 +24,7 @@ pub const ASK: &str = "Confirm this plan? Any changes?";
 const NUTSHELL_COLUMNS: usize = 110;
 
 /// What is shown, before it has a dialect.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct View {
     /// The plan in three lines of at most about 110 columns: hosts that cut messages show no more.
     pub nutshell: [String; 3],
@@ -43,7 +45,7 @@ pub struct View {
 }
 
 /// A row of the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RowView {
     /// Name of the decision.
     pub decision: String,
@@ -58,7 +60,7 @@ pub struct RowView {
 }
 
 /// A risk.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RiskView {
     /// How grave.
     pub severity: Severity,
@@ -67,7 +69,7 @@ pub struct RiskView {
 }
 
 /// A question.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QuestionView {
     /// Id to answer by.
     pub id: String,

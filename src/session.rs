@@ -202,7 +202,8 @@ impl Presented {
             if waited > QUESTION_LIFETIME_MS {
                 return Err(Refusal::Expired);
             }
-            if answer.channel == Channel::Elicited && waited < FASTEST_PERSON_MS {
+            let can_be_automated = matches!(answer.channel, Channel::Elicited | Channel::App);
+            if can_be_automated && waited < FASTEST_PERSON_MS {
                 return Err(Refusal::NoPerson { waited_ms: waited, reply: answer.reply });
             }
         }

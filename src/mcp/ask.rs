@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::{
     mcp::{
         Relayed, Server,
+        app::{self, Apps},
         failure::Failure,
         pace::watched,
         tools::{Definition, RELAYED_ANSWER},
@@ -162,10 +163,14 @@ async fn without_form(
     if let Some(reply) = server.work(move |planner| planner.standing(&about)).await?? {
         return structured(&reply);
     }
+    // Where a person can be asked, they are.
+    if app::apps_of(context) == Apps::Shown {
+        return Err(app::not_pressed(&question.session_id));
+    }
     match relayed {
         Some(answer) => {
             let reply = if answer == YES { Reply::Yes } else { Reply::Unclear };
-            let said = Said { reply, notes: None };
+            let said = Said::new(reply, None);
             take(server, question, Channel::Relayed, None, said, context).await
         }
         None => Err(Error::NoElicitation { session: question.session_id }.into()),
@@ -178,7 +183,11 @@ async fn put(server: &Server, question: &Arguments) -> Result<Inquiry, Failure> 
 }
 
 /// Hands an answer to the planner, which judges it.
-async fn take(
+///
+/// # Errors
+///
+/// Whenever it is not the user's yes.
+pub(super) async fn take(
     server: &Server,
     question: Arguments,
     channel: Channel,
@@ -207,13 +216,22 @@ async fn take(
     }
 }
 
-/// What came back with a form.
-struct Said {
+/// What the user said.
+pub(super) struct Said {
     reply: Reply,
     notes: Option<String>,
 }
 
 impl Said {
+    /// An answer with what the user wrote beside it.
+    pub(super) fn new(reply: Reply, notes: Option<&str>) -> Self {
+        let notes = notes.map(|notes| {
+            let cut: String = notes.chars().take(LONGEST_NOTES as usize).collect();
+            clean(cut.trim())
+        });
+        Self { reply, notes: notes.filter(|notes| !notes.is_empty()) }
+    }
+
     fn of_result(result: &ElicitResult) -> Self {
         let field = |name: &str| result.content.as_ref()?.get(name)?.as_str();
         let reply = match (&result.action, field(DECISION)) {
@@ -223,23 +241,19 @@ impl Said {
             (ElicitationAction::Cancel, _) => Reply::Cancelled,
             _ => Reply::Unclear,
         };
-        let notes = field(NOTES).map(|notes| {
-            let cut: String = notes.chars().take(LONGEST_NOTES as usize).collect();
-            clean(cut.trim())
-        });
-        Self { reply, notes: notes.filter(|notes| !notes.is_empty()) }
+        Self::new(reply, field(NOTES))
     }
 
     /// The same from an answer that came with a request; what cannot be read is no yes.
     fn of_json(answer: &Value) -> Self {
         match serde_json::from_value::<ElicitResult>(answer.clone()) {
             Ok(result) => Self::of_result(&result),
-            Err(_) => Self { reply: Reply::Unclear, notes: None },
+            Err(_) => Self::new(Reply::Unclear, None),
         }
     }
 
     fn nothing() -> Self {
-        Self { reply: Reply::Cancelled, notes: None }
+        Self::new(Reply::Cancelled, None)
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     catalogue::{Catalogue, Entry, Kind},
     mcp::{
-        LIST_TTL_MS,
+        LIST_TTL_MS, app,
         failure::Failure,
         icons::{PLAN, icon},
     },
@@ -148,6 +148,9 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 ///
 /// When there is nothing at this URI.
 pub(super) fn read(planner: &Planner, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    if uri == app::URI {
+        return Ok(app::page().with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public));
+    }
     let path = uri.strip_prefix("quantplan://").unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
     match parts.as_slice() {

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use crate::{
     mcp::{
-        Options, Relayed, Server, ask,
+        Options, Relayed, Server,
+        app::{self, Apps},
+        ask,
         failure::Failure,
         icons::icon,
         pace::watched,
@@ -24,6 +26,9 @@ use crate::{
     vocab::{SessionId, near_names},
 };
 
+/// The name of the tool that shows the table.
+pub(super) const SHOW: &str = "render_decision_table";
+
 /// The name of the tool that asks the user.
 pub(super) const CONFIRM: &str = "confirm_plan";
 
@@ -33,20 +38,20 @@ pub(super) const RELAYED_ANSWER: &str = "relayed_answer";
 /// A tool.
 pub(super) struct Definition {
     pub(super) name: &'static str,
-    title: &'static str,
+    pub(super) title: &'static str,
     /// What it does, when to call it and what comes next; written for the model that reads it.
-    description: &'static str,
-    effect: Effect,
+    pub(super) description: &'static str,
+    pub(super) effect: Effect,
     /// An outline, as the data of an SVG path.
-    icon: &'static str,
-    arguments: fn() -> JsonObject,
-    reply: fn() -> JsonObject,
-    run: Run,
+    pub(super) icon: &'static str,
+    pub(super) arguments: fn() -> JsonObject,
+    pub(super) reply: fn() -> JsonObject,
+    pub(super) run: Run,
 }
 
 /// What a tool does to the world, which is the session log and the workspace.
 #[derive(Clone, Copy)]
-enum Effect {
+pub(super) enum Effect {
     /// Nothing.
     None,
     /// A new event in the log of sessions.
@@ -59,11 +64,13 @@ enum Effect {
 
 /// How a tool runs.
 #[derive(Clone, Copy)]
-enum Run {
+pub(super) enum Run {
     /// One call of the planner.
-    Planner(fn(&Planner, JsonObject, &Definition) -> Result<Value, Failure>),
+    Planner(fn(&Planner, JsonObject, &Definition) -> Result<CallToolResult, Failure>),
     /// With a question to the user.
     Ask,
+    /// With the answer that the user gave to a page.
+    Press,
 }
 
 /// Every tool, in the order in which a plan needs them.
@@ -127,7 +134,7 @@ pub(super) const TOOLS: [Definition; 10] = [
         run: Run::Planner(|planner, given, tool| tool.plain(planner, given, Planner::revise)),
     },
     Definition {
-        name: "render_decision_table",
+        name: SHOW,
         title: "Show the decision table",
         description: "Gives the decision table of a session, which the user must see before they can \
             confirm: show them `table_markdown` whole and unchanged, with its risks, and ask `ask`. Needed \
@@ -210,10 +217,15 @@ pub(super) const TOOLS: [Definition; 10] = [
     },
 ];
 
+/// The tools that a client can call.
+fn known(apps: Apps) -> impl Iterator<Item = &'static Definition> {
+    let own: &[Definition] = if apps == Apps::Shown { &app::TOOLS } else { &[] };
+    TOOLS.iter().chain(own)
+}
+
 /// The tools as a client sees them.
-pub(super) fn list(options: Options) -> Vec<Tool> {
-    TOOLS
-        .iter()
+pub(super) fn list(options: Options, apps: Apps) -> Vec<Tool> {
+    known(apps)
         .map(|definition| {
             let mut arguments = (definition.arguments)();
             if definition.name == CONFIRM && options.relayed == Relayed::Accepted {
@@ -229,7 +241,7 @@ pub(super) fn list(options: Options) -> Vec<Tool> {
             tool.output_schema = Some((definition.reply)().into());
             tool.annotations = Some(definition.effect.annotations());
             tool.icons = Some(vec![icon(definition.icon)]);
-            tool
+            if apps == Apps::Shown { app::mark(tool) } else { tool }
         })
         .collect()
 }
@@ -244,8 +256,9 @@ pub(super) async fn call(
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
-    let Some(definition) = TOOLS.iter().find(|tool| tool.name == request.name) else {
-        let near = near_names(&request.name, TOOLS.iter().map(|tool| tool.name));
+    let apps = app::apps_of(&context);
+    let Some(definition) = known(apps).find(|tool| tool.name == request.name) else {
+        let near = near_names(&request.name, known(apps).map(|tool| tool.name));
         let message = format!("unknown tool `{}`", crate::render::clean(&request.name));
         return Err(ErrorData::invalid_params(message, Some(json!({ "near": near }))));
     };
@@ -253,11 +266,12 @@ pub(super) async fn call(
         request.arguments.as_ref().and_then(|arguments| arguments.get("session_id")).cloned();
     let done = match definition.run {
         Run::Ask => ask::confirm(server, definition, request, &context).await,
+        Run::Press => app::press(server, definition, request, &context).await,
         Run::Planner(run) => {
             let given = request.arguments.unwrap_or_default();
             let work = server.work(move |planner| run(planner, given, definition));
             match watched(&context, definition.title, work).await {
-                Some(done) => done.flatten().map(|reply| CallToolResult::structured(reply).into()),
+                Some(done) => done.flatten().map(CallToolResponse::from),
                 None => Err(Failure::call_cancelled()),
             }
         }
@@ -305,15 +319,17 @@ impl Effect {
 }
 
 impl Definition {
-    /// Reads the arguments, calls the planner, and gives the reply as JSON.
+    /// Reads the arguments, calls the planner, and gives the reply.
     fn plain<A: DeserializeOwned, R: Serialize>(
         &self,
         planner: &Planner,
         given: JsonObject,
         run: fn(&Planner, &A) -> Result<R, Error>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<CallToolResult, Failure> {
         let reply = run(planner, &self.read(given)?)?;
-        serde_json::to_value(reply).map_err(|error| Failure::internal(&error.to_string()))
+        serde_json::to_value(reply)
+            .map(CallToolResult::structured)
+            .map_err(|error| Failure::internal(&error.to_string()))
     }
 
     /// The arguments as the planner takes them.

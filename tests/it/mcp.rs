@@ -1,5 +1,6 @@
 //! The server as clients meet it: the real binary, over standard input and output, in every protocol.
 
+mod app;
 mod asking;
 mod client;
 mod corpus;

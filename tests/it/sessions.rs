@@ -333,6 +333,41 @@ fn of_two_processes_one_wins_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_question_is_answered_where_it_was_asked_and_not_too_fast() {
+    let channels = [Channel::App, Channel::Elicited, Channel::Terminal];
+    for asked in channels {
+        for answered in channels {
+            let world = World::new();
+            let id = world.propose();
+            let digest = world.shown(&id);
+            let about = confirm::Arguments { session_id: id.clone(), digest: digest.clone() };
+            let answer_after = |milliseconds| {
+                let Inquiry::Ask(question) = world.planner.ask(&about, asked).unwrap() else {
+                    panic!("confirmed already");
+                };
+                wait(milliseconds);
+                let yes = Answer {
+                    nonce: Some(question.nonce),
+                    channel: answered,
+                    digest: digest.clone(),
+                    reply: Reply::Yes,
+                    client: None,
+                };
+                world.planner.answer(&id, yes)
+            };
+            if asked != answered {
+                assert_eq!(code(answer_after(1_000)), "NOT_ASKED", "{asked:?} {answered:?}");
+                continue;
+            }
+            if asked != Channel::Terminal {
+                assert_eq!(code(answer_after(499)), "NO_PERSON", "{asked:?}");
+            }
+            assert_eq!(answer_after(500).unwrap().confirmation.channel, asked);
+        }
+    }
+}
+
+#[test]
 fn an_edited_log_is_noticed_and_cannot_skip_the_question() {
     let world = World::new();
     let id = world.propose();

@@ -27,12 +27,14 @@ pub struct Person {
     pub delay: Duration,
     /// The answer; without one the client does not know the method.
     pub answer: Option<Value>,
+    /// The kinds of pages that the client declares to show.
+    pub pages: Option<Value>,
 }
 
 impl Person {
     fn answering(answer: Value) -> Self {
         let delay = Duration::from_millis(600);
-        Self { capability: Some(json!({})), delay, answer: Some(answer) }
+        Self { capability: Some(json!({})), delay, answer: Some(answer), pages: None }
     }
 
     pub fn accepting() -> Self {
@@ -65,7 +67,24 @@ impl Person {
     }
 
     pub fn nobody() -> Self {
-        Self { capability: None, delay: Duration::ZERO, answer: None }
+        Self { capability: None, delay: Duration::ZERO, answer: None, pages: None }
+    }
+
+    /// The client shows MCP Apps.
+    pub fn with_apps(self) -> Self {
+        Self { pages: Some(json!(["text/html;profile=mcp-app"])), ..self }
+    }
+
+    fn capabilities(&self) -> Value {
+        let mut capabilities = json!({});
+        if let Some(elicitation) = &self.capability {
+            capabilities["elicitation"] = elicitation.clone();
+        }
+        if let Some(pages) = &self.pages {
+            capabilities["extensions"]["io.modelcontextprotocol/ui"] =
+                json!({ "mimeTypes": pages });
+        }
+        capabilities
     }
 
     /// The client claims to show forms and does not know how.
@@ -105,10 +124,7 @@ impl Client {
         if version == STATELESS {
             client.greeting = client.request("server/discover", json!({})).unwrap();
         } else {
-            let mut capabilities = json!({});
-            if let Some(elicitation) = &client.person.capability {
-                capabilities["elicitation"] = elicitation.clone();
-            }
+            let capabilities = client.person.capabilities();
             client.greeting = client
                 .request(
                     "initialize",
@@ -190,13 +206,9 @@ impl Client {
     pub fn send(&mut self, method: &str, mut params: Value) -> u64 {
         self.next_id += 1;
         if self.version == STATELESS {
-            let mut capabilities = json!({});
-            if let Some(elicitation) = &self.person.capability {
-                capabilities["elicitation"] = elicitation.clone();
-            }
             let prefix = "io.modelcontextprotocol";
             params["_meta"][format!("{prefix}/protocolVersion")] = json!(self.version);
-            params["_meta"][format!("{prefix}/clientCapabilities")] = capabilities;
+            params["_meta"][format!("{prefix}/clientCapabilities")] = self.person.capabilities();
             params["_meta"][format!("{prefix}/clientInfo")] =
                 json!({ "name": "test-client", "version": "1.0" });
         }

@@ -90,9 +90,9 @@ pub fn diff(left: &Path, right: &Path, json: bool) -> u8 {
 
 fn compared(reply: &Reply) {
     if reply.same {
-        say!("both plans decide the same");
+        say!("both plans say the same");
     }
-    for (title, differences) in [("Decision", &reply.decisions), ("Fact", &reply.facts)] {
+    for (title, differences) in [("Decision", &reply.decisions), ("Field", &reply.fields)] {
         if !differences.is_empty() {
             let rows = differences.iter().map(row);
             put!("{}", terminal::table(&[title, &reply.left, &reply.right], rows, width()));

@@ -155,8 +155,8 @@ impl Graph {
             let (inputs, outputs) = (numbers(&node.inputs), numbers(&node.outputs));
             let new = NewNode {
                 name: builder.text(&node.name),
-                domain: builder.word(&node.domain),
-                op_type: builder.word(&node.op_type),
+                domain: builder.word(&node.domain).0,
+                op_type: builder.word(&node.op_type).0,
                 attributes: node.attributes,
                 top: node.top,
             };
@@ -260,9 +260,9 @@ impl Builder {
         self.graph.names.number(name)
     }
 
-    /// The number of a domain or op type.
-    pub fn word(&mut self, text: &str) -> Word {
-        self.words.number(text).0
+    /// The number of a domain or op type, and whether it is a new one.
+    pub fn word(&mut self, text: &str) -> (Word, bool) {
+        self.words.number(text)
     }
 
     /// Keeps the name of a node.

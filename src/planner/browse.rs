@@ -21,7 +21,7 @@ pub struct Happening {
     pub seq: i64,
     /// When, in RFC 3339.
     pub at: String,
-    /// `proposed`, `revised`, `presented`, `asked`, `refused`, `confirmed` or `emitted`.
+    /// `proposed`, `revised`, `presented`, `asked`, `refused`, `confirmed`, `emitting` or `emitted`.
     pub event: &'static str,
     /// What else there is to say about it.
     pub details: Value,

@@ -6,7 +6,7 @@
 
 pub mod agreement;
 pub mod report;
-mod shape;
+pub(super) mod shape;
 mod surroundings;
 
 use std::path::{Path, PathBuf};
@@ -152,6 +152,13 @@ pub(super) struct Subject {
     is_own: bool,
 }
 
+impl Subject {
+    /// Where its references start.
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+}
+
 impl Planner {
     /// Holds a plan against its schema, the release, the rules and the log of sessions.
     ///
@@ -161,8 +168,8 @@ impl Planner {
     /// wrong with the plan is no error but a finding.
     pub fn check(&self, arguments: &Arguments) -> Result<Reply, Error> {
         let subject = self.subject(&arguments.path)?;
-        let known = self.known_session(&subject);
-        let (agreement, said) = agreement::of(&subject, &known);
+        let known = self.known_session(&subject)?;
+        let (agreement, said) = self.agreement(&subject, &known)?;
         let Surroundings { reading, mut held_against, model, mut findings } =
             self.surroundings(arguments, &subject, &known)?;
         findings.extend(said);
@@ -190,8 +197,8 @@ impl Planner {
             backend: subject.backend,
             written_by_quantplan: subject.is_own,
             clean,
+            next: next(&findings, &agreement),
             findings,
-            next: next(clean, &agreement),
             agreement,
             matches,
             held_against,
@@ -250,7 +257,8 @@ fn rule_findings(subject: &Subject, judged: &Review) -> Vec<Finding> {
     let mut findings = Vec::new();
     for defect in &judged.defects {
         let finding = Finding::new(Grade::Defect, Names, defect.message.clone());
-        findings.push(Finding { hint: defect.hint.clone(), ..finding });
+        let field = defect.row.as_ref().map(ToString::to_string);
+        findings.push(Finding { field, hint: defect.hint.clone(), ..finding });
     }
     if let Some(handoff) = &judged.handoff {
         findings.push(
@@ -272,9 +280,9 @@ fn rule_findings(subject: &Subject, judged: &Review) -> Vec<Finding> {
     let recorded: Vec<Risk> =
         serde_json::from_value(subject.value["risks"].clone()).unwrap_or_default();
     for objection in &judged.unwise {
-        let accepted = recorded
-            .iter()
-            .any(|risk| risk.severity == Severity::High && risk.rule == objection.rule);
+        let accepted = recorded.iter().any(|risk| {
+            risk.severity == Severity::High && Some(&risk.rule) == objection.rule.as_ref()
+        });
         let grade = if accepted { Grade::Note } else { Grade::Warning };
         let end = if accepted { "; the plan records that as a risk" } else { "" };
         findings.push(
@@ -307,13 +315,16 @@ fn remedy(objection: &Objection) -> String {
     }
 }
 
-fn next(clean: bool, agreement: &Agreement) -> String {
-    match (clean, agreement.is_confirmed()) {
-        (false, _) => {
-            "do not carry it out; make a plan of the same model with `propose_plan` and let the user confirm it"
-        }
-        (true, true) => "it can be carried out",
-        (true, false) => "show the user the report: nothing here proves that somebody agreed to this content",
+fn next(findings: &[Finding], agreement: &Agreement) -> String {
+    let has = |grade| findings.iter().any(|finding| finding.grade == grade);
+    if has(Grade::Defect) {
+        "do not carry it out; make a plan of the same model with `propose_plan` and let the user confirm it"
+    } else if !agreement.is_confirmed() {
+        "show the user the report: nothing here proves that somebody agreed to this content"
+    } else if has(Grade::Warning) {
+        "show the user the report, and ask them whether it shall be carried out all the same"
+    } else {
+        "it can be carried out"
     }
     .to_owned()
 }

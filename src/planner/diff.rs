@@ -1,6 +1,6 @@
 //! Two plans beside each other: decision by decision, with the reasons.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,24 +8,18 @@ use serde_json::Value;
 use crate::{
     planner::{
         Planner,
-        check::{Subject, agreement},
+        check::{Subject, shape::leaves},
         error::Error,
     },
     rules::{
         review::{at, same},
         rows,
     },
-    vocab::Backend,
 };
 
-/// Fields beside the decisions that are worth comparing.
-const FACTS: [&str; 5] = [
-    "model.model_type",
-    "model.architecture_guess",
-    "expected.weight_bytes_after",
-    "expected.quantized_nodes",
-    "expected.quantized_modules",
-];
+/// What to expect of the result; it follows from the model and the decisions.
+const EXPECTED: [&str; 3] =
+    ["expected.weight_bytes_after", "expected.quantized_nodes", "expected.quantized_modules"];
 
 /// Two plans, decision by decision.
 #[derive(Debug, Clone, Serialize)]
@@ -34,12 +28,12 @@ pub struct Reply {
     pub left: String,
     /// The second plan.
     pub right: String,
-    /// Whether they decide the same.
+    /// Whether they say the same of the model and what to do with it.
     pub same: bool,
     /// The decisions that differ, in the order of the table.
     pub decisions: Vec<Difference>,
-    /// Other facts that differ: of the model, and what to expect of the result.
-    pub facts: Vec<Difference>,
+    /// Other fields that differ: of the model, the library's own words for decisions, what to expect.
+    pub fields: Vec<Difference>,
     /// Risks that only the first has.
     pub risks_only_left: Vec<String>,
     /// Risks that only the second has.
@@ -88,18 +82,30 @@ impl Planner {
                 hint: "compare two plans of the same half of Quark".to_owned(),
             });
         }
-        let by_hand = [self.edited_fields(&one), self.edited_fields(&other)];
+        let by_hand = [self.edited_fields(&one)?, self.edited_fields(&other)?];
         let (one, other) = (one.value, other.value);
         let differing = |field: &str| {
             let left = side(&one, field, &by_hand[0]);
             let right = side(&other, field, &by_hand[1]);
-            (!same(&left.value, &right.value)).then(|| Difference {
-                field: field.to_owned(),
-                left,
-                right,
-            })
+            let is_same = match field {
+                // `null` keeps the template's list, and an empty one excludes nothing.
+                "exclude_layers" => left.value == right.value,
+                _ => same(&left.value, &right.value),
+            };
+            (!is_same).then(|| Difference { field: field.to_owned(), left, right })
         };
-        let decisions: Vec<Difference> = decision_fields(backend).filter_map(differing).collect();
+        let is_row = |field: &str| rows::of(backend).iter().any(|row| row.id == field);
+        let decisions = rows::of(backend).iter().filter_map(|row| differing(row.id));
+        let decisions: Vec<Difference> = decisions.collect();
+        let others: BTreeSet<String> =
+            [&one, &other].into_iter().flat_map(leaves).map(|(field, _)| field).collect();
+        let mut fields: Vec<Difference> = others
+            .iter()
+            .filter(|field| !is_row(field))
+            .filter_map(|field| differing(field))
+            .collect();
+        let same = decisions.is_empty() && fields.is_empty();
+        fields.extend(EXPECTED.into_iter().filter_map(differing));
         let only = |plan: &Value, than: &Value| {
             let known = risks(than);
             risks(plan).into_iter().filter(|risk| !known.contains(risk)).collect()
@@ -107,28 +113,26 @@ impl Planner {
         Ok(Reply {
             left: left.display().to_string(),
             right: right.display().to_string(),
-            same: decisions.is_empty(),
+            same,
             decisions,
-            facts: FACTS.into_iter().filter_map(differing).collect(),
+            fields,
             risks_only_left: only(&one, &other),
             risks_only_right: only(&other, &one),
         })
     }
 
-    fn edited_fields(&self, plan: &Subject) -> Vec<String> {
-        let (agreement, _) = agreement::of(plan, &self.known_session(plan));
-        agreement.edits.into_iter().map(|edit| edit.field).collect()
+    fn edited_fields(&self, plan: &Subject) -> Result<Vec<String>, Error> {
+        let (agreement, _) = self.agreement(plan, &self.known_session(plan)?)?;
+        Ok(agreement.edits.into_iter().map(|edit| edit.field).collect())
     }
-}
-
-/// The rows of the table; the metric is part of the decision about evaluation.
-fn decision_fields(backend: Backend) -> impl Iterator<Item = &'static str> {
-    rows::of(backend).iter().map(|row| row.id).chain(["evaluation_metric"])
 }
 
 /// A reason is that of the value which was decided, and not of one that somebody wrote over it.
 fn side(plan: &Value, field: &str, by_hand: &[String]) -> Side {
-    let reason = if by_hand.iter().any(|edited| edited == field) {
+    let inside = |edited: &String| {
+        edited.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let reason = if by_hand.iter().any(inside) {
         Some("edited after it was confirmed")
     } else {
         plan["reasons"][field]["reason"].as_str()

@@ -52,6 +52,13 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Puts another model in the place of the one that was read.
+    pub(super) fn replace_model(&mut self, model: AnyModel) {
+        let (analysis, (graph, modules)) = split(model);
+        self.bundle.analysis = analysis;
+        (self.graph, self.modules) = (graph, modules);
+    }
+
     /// What the rules look at.
     pub(super) fn context(&self) -> Context<'_> {
         let bundle = &self.bundle;

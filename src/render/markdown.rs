@@ -102,7 +102,7 @@ pub fn cell(text: &str) -> String {
 }
 
 /// Text as a code span that nothing in it can end.
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     format!("`{}`", clean(text).replace('`', "'").replace('|', "\\|"))
 }
 

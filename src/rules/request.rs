@@ -29,11 +29,13 @@ pub struct Defect {
     pub message: String,
     /// The one thing to do about it.
     pub hint: Option<String>,
+    /// The row whose value it is about, when it is about one.
+    pub row: Option<DecisionId>,
 }
 
 impl Defect {
-    fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, row: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -85,8 +87,12 @@ pub fn checked(ctx: &Context<'_>) -> Result<Intent, Vec<Defect>> {
     for (id, value) in &values {
         // `row_names` kept known rows only.
         let Some(row) = rows::find(rows::of(ctx.backend()), id.as_str()) else { continue };
+        let before = check.defects.len();
         if let Some(value) = check.value(row, value, &values) {
             intent.values.insert(id.clone(), value);
+        }
+        for defect in &mut check.defects[before..] {
+            defect.row = Some(id.clone());
         }
     }
     match (&ctx.intent.deployment_target, ctx.backend()) {

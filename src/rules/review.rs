@@ -43,8 +43,8 @@ pub struct Objection {
     pub instead: Option<Value>,
     /// Why.
     pub why: String,
-    /// The rule.
-    pub rule: RuleId,
+    /// The rule; `None` where no rule makes anything of the row.
+    pub rule: Option<RuleId>,
 }
 
 /// The values that a plan has for the rows of its table, as a user would ask for them.
@@ -59,7 +59,8 @@ pub fn requested(backend: Backend, plan: &Value) -> BTreeMap<DecisionId, Value> 
         }
     }
     // `mlperf` and `mAP` are written as `full` with the metric beside it.
-    if let Some(metric) = plan.get("evaluation_metric").filter(|metric| metric.is_string()) {
+    let metric = plan.get("evaluation_metric").filter(|metric| metric.is_string());
+    if let Some(metric) = metric.filter(|_| plan["evaluation_intent"] == "full") {
         values.insert(DecisionId::new("evaluation_intent"), metric.clone());
     }
     values
@@ -104,10 +105,16 @@ pub fn review(ctx: &Context<'_>, values: &BTreeMap<DecisionId, Value>) -> Review
     intent.deployment_target = None;
     intent.evaluation_intent = None;
     intent.insist.retain(|row| values.contains_key(row));
-    if let Err(defects) = request::checked(&Context { intent: &intent, ..*ctx }) {
+    let mut ctx = Context { intent: &Intent::default(), ..*ctx };
+    if let Err(defects) = request::checked(&Context { intent: &intent, ..ctx }) {
         review.defects = defects;
-        keep_sound_values(ctx, &mut intent);
+        if request::checked(&ctx).is_err() {
+            // A file that the plan names is the defect; the values can be judged without it.
+            ctx.files = None;
+        }
+        keep_sound_values(&ctx, &mut intent);
     }
+    let ctx = &ctx;
     let insistent = Intent { insist: intent.values.keys().cloned().collect(), ..intent.clone() };
     let (advised, kept) = match (outcome(ctx, &intent), outcome(ctx, &insistent)) {
         (Ok(Outcome::Draft(advised)), Ok(Outcome::Draft(kept))) => (*advised, *kept),
@@ -127,6 +134,7 @@ pub fn review(ctx: &Context<'_>, values: &BTreeMap<DecisionId, Value>) -> Review
         }
     };
     review.impossible = objections(&intent.values, &kept);
+    review.impossible.retain(|objection| objection.rule.is_some());
     review.unwise = objections(&intent.values, &advised);
     review.unwise.retain(|objection| review.impossible.iter().all(|o| o.row != objection.row));
     // What only one of them has comes from a value that the other does not have, or from the insistence.
@@ -141,7 +149,12 @@ fn outcome(ctx: &Context<'_>, intent: &Intent) -> Result<Outcome, Vec<Defect>> {
 
 /// Takes out every value that is a defect by itself; the release decides what names there are.
 fn keep_sound_values(ctx: &Context<'_>, intent: &mut Intent) {
-    const NEEDED: [&str; 3] = ["quark_version", "preset", "onnx_specific.custom_config"];
+    const NEEDED: [&[&str]; 4] = [
+        &["quark_version"],
+        &["preset", "onnx_specific.custom_config"],
+        &["preset"],
+        &["onnx_specific.custom_config"],
+    ];
     let sound = |ids: &[&DecisionId]| {
         let values = ids
             .iter()
@@ -150,40 +163,54 @@ fn keep_sound_values(ctx: &Context<'_>, intent: &mut Intent) {
         let alone = Intent { values, insist: Default::default(), ..intent.clone() };
         request::checked(&Context { intent: &alone, ..*ctx }).is_ok()
     };
-    let needed: Vec<DecisionId> = NEEDED.iter().map(|id| DecisionId::new(*id)).collect();
+    // What the others are judged by goes first, a custom preset together with its spec.
     let mut base: Vec<&DecisionId> = Vec::new();
-    for id in &needed {
-        base.push(id);
-        if !sound(&base) {
-            base.pop();
+    for group in NEEDED {
+        let found = intent.values.keys().filter(|id| group.contains(&id.as_str()));
+        let new: Vec<&DecisionId> = found.filter(|id| !base.contains(id)).collect();
+        let tried = [base.clone(), new].concat();
+        if sound(&tried) {
+            base = tried;
         }
     }
-    let kept: Vec<DecisionId> = intent
-        .values
-        .keys()
-        .filter(|id| match base.contains(id) {
-            true => true,
-            false if needed.contains(id) => false,
-            false => sound(&base.iter().copied().chain([*id]).collect::<Vec<_>>()),
-        })
-        .cloned()
-        .collect();
+    let is_needed = |id: &DecisionId| NEEDED.iter().any(|group| group.contains(&id.as_str()));
+    let others = intent.values.keys().filter(|id| !is_needed(id));
+    let others = others.filter(|id| sound(&[base.clone(), vec![*id]].concat()));
+    let kept: Vec<DecisionId> = base.iter().copied().chain(others).cloned().collect();
     intent.values.retain(|id, _| kept.contains(id));
 }
 
 fn objections(values: &BTreeMap<DecisionId, Value>, draft: &Draft) -> Vec<Objection> {
-    let judged =
-        values.iter().filter_map(|(id, value)| Some((value, draft.decision(id.as_str())?)));
-    judged
-        .filter(|(value, decision)| !decision.set || !same(value, &decision.value))
-        .map(|(value, decision)| Objection {
-            row: decision.id.clone(),
+    values.iter().filter_map(|(id, value)| objection(id, value, draft)).collect()
+}
+
+fn objection(id: &DecisionId, value: &Value, draft: &Draft) -> Option<Objection> {
+    let Some(decision) = draft.decision(id.as_str()) else {
+        return (!says_nothing(id, value)).then(|| Objection {
+            row: id.clone(),
             value: value.clone(),
-            instead: decision.set.then(|| decision.value.clone()),
-            why: why(value, decision),
-            rule: decision.rule.clone(),
-        })
-        .collect()
+            instead: Some(Value::Null),
+            why: "nothing else in this plan makes use of it".to_owned(),
+            rule: None,
+        });
+    };
+    (!decision.set || !same(value, &decision.value)).then(|| Objection {
+        row: id.clone(),
+        value: value.clone(),
+        instead: decision.set.then(|| decision.value.clone()),
+        why: why(value, decision),
+        rule: Some(decision.rule.clone()),
+    })
+}
+
+/// Whether a value is what holds without it: a row that is there at need only may be spelled out.
+fn says_nothing(id: &DecisionId, value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => *id == *"custom_mode" && text == "quark",
+        Value::Array(_) | Value::Object(_) | Value::Bool(true) => false,
+    }
 }
 
 /// The reason against a value, or else the reason for the one in its place.

@@ -4,7 +4,8 @@
 //! `quark/torch/quantization/config/config.py:2236` (names of algorithms in their configs).
 
 use std::{
-    fs::File,
+    collections::BTreeSet,
+    fs::{self, File},
     io::{self, Read},
     path::Path,
 };
@@ -51,10 +52,12 @@ fn read<T>(path: &Path, of: fn(&Map<String, Value>) -> Result<T, String>) -> Nam
 /// The object in a file; `None` when there is no such file.
 fn object(path: &Path) -> Result<Option<Map<String, Value>>, String> {
     let mut bytes = Vec::new();
-    let file = match File::open(path) {
+    match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(|error| format!("it cannot be read ({error})"))?,
-    };
+        Ok(found) if !found.is_file() => return Err("it is no regular file".to_owned()),
+        _ => {}
+    }
+    let file = File::open(path).map_err(|error| format!("it cannot be read ({error})"))?;
     let read = file.take(MOST + 1).read_to_end(&mut bytes);
     let length = read.map_err(|error| format!("it cannot be read ({error})"))?;
     if u64::try_from(length).unwrap_or(u64::MAX) > MOST {
@@ -156,12 +159,11 @@ fn algorithm_of(object: &Map<String, Value>) -> Result<AlgorithmFile, String> {
             file.layers.extend(layers.ok_or("`scaling_layers` has an entry without `layers`")?);
         }
     }
-    let mut known = Vec::new();
-    file.layers.retain(|layer| {
-        let new = !known.contains(layer);
-        known.push(layer.clone());
-        new
-    });
+    let mut known = BTreeSet::new();
+    file.layers.retain(|layer| known.insert(layer.clone()));
+    if file.layers.len() > ENTRIES {
+        return Err(format!("it names more than {ENTRIES} layers"));
+    }
     Ok(file)
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 use std::mem::size_of;
 
-use crate::facts::graph::{Builder, Kind, NewNode, Span, Tensor, Value};
+use crate::facts::graph::{Builder, Kind, NewNode, Span, Tensor, Value, Word};
 use crate::facts::{Opset, TensorFacts, WeightFacts};
 use crate::intake::onnx::defect::Defect;
 use crate::intake::onnx::wire::{Field, Wire};
@@ -219,7 +219,7 @@ impl<S: Read + Seek> Walk<'_, S> {
                 }
                 4 => {
                     self.wire.read_text(field, &mut self.text)?;
-                    node.op_type = self.out.graph.word(&self.text);
+                    node.op_type = self.word()?;
                 }
                 5 => {
                     let parts = self.attribute(field)?;
@@ -227,8 +227,10 @@ impl<S: Read + Seek> Walk<'_, S> {
                 }
                 7 => {
                     self.wire.read_text(field, &mut self.text)?;
-                    let domain = if self.text == "ai.onnx" { "" } else { &self.text };
-                    node.domain = self.out.graph.word(domain);
+                    if self.text == "ai.onnx" {
+                        self.text.clear();
+                    }
+                    node.domain = self.word()?;
                 }
                 8 => self.wire.pass(field)?,
                 _ => self.wire.skip(field)?,
@@ -253,6 +255,13 @@ impl<S: Read + Seek> Walk<'_, S> {
         }
         self.ends.truncate(first);
         Ok(())
+    }
+
+    /// The number of the op type or domain that was read last.
+    fn word(&mut self) -> Result<Word, Defect> {
+        let (word, new) = self.out.graph.word(&self.text);
+        self.wire.keep(if new { NAME_ENTRY + self.text.len() as u64 } else { 0 })?;
+        Ok(word)
     }
 
     fn end(&mut self, field: Field, end: End) -> Result<(), Defect> {

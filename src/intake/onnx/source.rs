@@ -52,6 +52,15 @@ impl<S: Read + Seek> Source<S> {
     /// rare ones of ten bytes.
     pub fn buffered_varint(&mut self, most: u64) -> Option<u64> {
         let most = usize::try_from(most.min(9)).unwrap_or(9);
+        // Nearly all of them have one byte.
+        if most > 0
+            && let Some(&byte) = self.buffer[..self.filled].get(self.at)
+            && byte < 0x80
+        {
+            self.at += 1;
+            self.read += 1;
+            return Some(u64::from(byte));
+        }
         let mut value = 0;
         for (place, byte) in self.buffer[self.at..self.filled].iter().take(most).enumerate() {
             value |= u64::from(byte & 0x7f) << (7 * place);

@@ -2,7 +2,7 @@
 
 use crate::{
     planner::check::{Finding, Grade, Reply},
-    render::{clean, markdown::cell},
+    render::markdown::{cell, code},
 };
 
 pub(super) fn markdown(reply: &Reply) -> String {
@@ -14,11 +14,10 @@ pub(super) fn markdown(reply: &Reply) -> String {
     if !reply.findings.is_empty() {
         out.push_str("\n| Grade | Field | Finding |\n|---|---|---|\n");
         for finding in &reply.findings {
-            let field = finding.field.as_deref().map(|field| format!("`{field}`"));
             out.push_str(&format!(
                 "| {} | {} | {} |\n",
                 finding.grade.as_str(),
-                cell(&field.unwrap_or_default()),
+                finding.field.as_deref().map(code).unwrap_or_default(),
                 cell(&text(finding))
             ));
         }
@@ -29,7 +28,7 @@ pub(super) fn markdown(reply: &Reply) -> String {
             out.push_str(&format!(
                 "| {} | {} | {} | {} |\n",
                 cell(entry.decision.as_str()),
-                cell(&format!("`{}`", clean(&entry.pattern).replace('`', "'"))),
+                code(&entry.pattern),
                 entry.nodes,
                 cell(&entry.examples.join(", "))
             ));

@@ -17,6 +17,7 @@ use crate::{
 
 pub(super) fn findings(subject: &Subject, judged: &Review) -> Vec<Finding> {
     let mut findings = violations(subject, judged);
+    findings.extend(stray_metric(&subject.value));
     if !subject.is_own {
         findings.extend(unknown_fields(subject));
     }
@@ -35,8 +36,7 @@ fn violations(subject: &Subject, judged: &Review) -> Vec<Finding> {
     let shipped: Vec<&Violation> = shipped.iter().filter(|new| !broken.contains(new)).collect();
     // Names and ranges say better what such a field takes.
     let said = |place: &str| {
-        let place = format!("`{place}`");
-        judged.defects.iter().any(|defect| defect.message.contains(&place))
+        judged.defects.iter().any(|defect| defect.row.as_ref().is_some_and(|row| *row == *place))
     };
     let mut findings: Vec<Finding> = broken
         .iter()
@@ -70,6 +70,20 @@ fn violations(subject: &Subject, judged: &Review) -> Vec<Finding> {
 fn found(grade: Grade, violation: &Violation, message: &str) -> Finding {
     let finding = Finding::new(grade, Check::Schema, message);
     if violation.place.is_empty() { finding } else { finding.at(violation.place.clone()) }
+}
+
+/// A procedure of evaluation beside an intent that runs none.
+fn stray_metric(plan: &Value) -> Option<Finding> {
+    let metric = plan["evaluation_metric"].as_str()?;
+    let intent = &plan["evaluation_intent"];
+    (intent != "full").then(|| {
+        Finding::new(
+            Grade::Defect,
+            Check::Schema,
+            format!("`{metric}` is run by the intent `full` only, and this is `{}`", plain(intent)),
+        )
+        .at("evaluation_metric")
+    })
 }
 
 /// Fields that nobody reads, most often misspelt ones.
@@ -154,7 +168,7 @@ fn against_itself(subject: &Subject, judged: &Review) -> Vec<Finding> {
 }
 
 /// The values of a plan by their paths: sections are opened, rows and other values are not.
-fn leaves(plan: &Value) -> Vec<(String, Value)> {
+pub(in crate::planner) fn leaves(plan: &Value) -> Vec<(String, Value)> {
     /// Judged elsewhere, or not a decision.
     const OTHER: [&str; 5] =
         ["risks", "reasons", "expected", "provenance", "requires_confirmation"];

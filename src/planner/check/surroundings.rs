@@ -16,6 +16,7 @@ use crate::{
         reading::{Bundle, Reading, bundle_of},
     },
     rules::review,
+    session::Session,
     vocab::Backend,
 };
 
@@ -54,49 +55,28 @@ impl Planner {
         known: &Known,
     ) -> Result<Surroundings, Error> {
         let mut findings = Vec::new();
-        let mut model = Model::Known;
-        let mut reading = match (&arguments.model_path, known.session()) {
-            (Some(path), session) => {
-                let mut reading = self.first_reading(&propose::Arguments {
-                    model_path: Some(path.clone()),
-                    ..self.recorded(subject)
-                })?;
-                if let Some(session) = session {
-                    let before = bundle_of(session)?;
-                    reading.bundle = Bundle { analysis: reading.bundle.analysis, ..before };
-                }
-                reading
-            }
-            (None, Some(session)) => match self.next_reading(session) {
-                Ok(reading) => reading,
-                Err(error) => {
-                    findings.push(unreadable(&error));
-                    Reading::of(bundle_of(session)?)
-                }
-            },
-            (None, None) => match self.found(subject) {
-                Some(Ok(reading)) => reading,
-                Some(Err(error)) => {
-                    findings.push(unreadable(&error));
-                    model = Model::TypeOnly;
-                    Reading::of(nothing_but_its_type(subject)?)
-                }
-                None => {
-                    findings.push(
-                        Finding::new(
-                            Grade::Warning,
-                            Check::Inputs,
-                            "the model is not at hand, so only names and values were checked: no nodes or modules, no \
-                             memory, no state of quantization",
-                        )
-                        .at("model.analysis_ref")
-                        .hint("name the model (`model_path`, `--model`) and check again"),
-                    );
-                    model = Model::TypeOnly;
-                    Reading::of(nothing_but_its_type(subject)?)
-                }
+        let (mut reading, mut model) = match known.session() {
+            Some(session) => (self.reading_of(session, &mut findings)?, Model::Known),
+            None => match self.found(subject, &mut findings) {
+                Some(reading) => (reading, Model::Known),
+                None => (Reading::of(nothing_but_its_type(subject)?), Model::TypeOnly),
             },
         };
+        if let Some(path) = &arguments.model_path {
+            reading.replace_model(self.read_model(path)?);
+            model = Model::Known;
+        } else if !model.is_known() {
+            findings.push(
+                Finding::new(
+                    Grade::Warning,
+                    Check::Inputs,
+                    "the model is not at hand, so only names and values were checked: no nodes or modules, no memory, \
+                     no state of quantization",
+                )
+                .at("model.analysis_ref")
+                .hint("name the model (`model_path`, `--model`) and check again"),
+            );
+        }
         let environment = self.artefact::<EnvContext>(
             "environment",
             arguments.environment_path.as_deref(),
@@ -105,11 +85,14 @@ impl Planner {
         if let Some(environment) = environment {
             reading.bundle.environment = Some(environment.value);
         }
+        findings.extend(known.session().and_then(|_| leads_nowhere(subject)));
         findings.extend(other_model(subject, &reading.bundle.analysis));
         // The model decides which rules speak, and those of the other half cannot judge this plan.
         if reading.context().backend() != subject.backend {
             model = Model::TypeOnly;
+            let environment = reading.bundle.environment.take();
             reading = Reading::of(nothing_but_its_type(subject)?);
+            reading.bundle.environment = environment;
         }
         let named = Intent {
             values: review::requested(subject.backend, &subject.value),
@@ -120,11 +103,43 @@ impl Planner {
         Ok(Surroundings { reading, held_against, model, findings })
     }
 
-    /// The model and the artefacts that a plan refers to, where there are any.
-    fn found(&self, subject: &Subject) -> Option<Result<Reading, Error>> {
-        let arguments = self.recorded(subject);
-        let has_model = arguments.model_path.is_some() || arguments.analysis_path.is_some();
-        has_model.then(|| self.first_reading(&arguments))
+    /// What a session was reasoned from, as it is now, or else as it was.
+    fn reading_of(&self, session: &Session, findings: &mut Vec<Finding>) -> Result<Reading, Error> {
+        let error = match self.next_reading(session) {
+            Ok(reading) => return Ok(reading),
+            Err(error) => error,
+        };
+        findings.push(unreadable(&error));
+        let mut reading = Reading::of(bundle_of(session)?);
+        if let Ok(model) = self.read_model(Path::new(&reading.bundle.analysis.model.model_path)) {
+            reading.replace_model(model);
+        }
+        Ok(reading)
+    }
+
+    /// The model and the artefacts that a plan refers to, as far as they can be read.
+    fn found(&self, subject: &Subject, findings: &mut Vec<Finding>) -> Option<Reading> {
+        let all = self.recorded(subject);
+        if all.model_path.is_none() && all.analysis_path.is_none() {
+            return None;
+        }
+        let model_alone = propose::Arguments {
+            model_path: all.model_path.clone(),
+            analysis_path: all.analysis_path.clone(),
+            ..propose::Arguments::default()
+        };
+        for arguments in [all, model_alone] {
+            match self.first_reading(&arguments) {
+                Ok(reading) => return Some(reading),
+                Err(error) => {
+                    let finding = unreadable(&error);
+                    if !findings.contains(&finding) {
+                        findings.push(finding);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The arguments that a plan was proposed with, as far as it tells and the files are there.
@@ -150,21 +165,14 @@ impl Planner {
         }
         if arguments.analysis_path.is_none() && arguments.model_path.is_none() {
             let reference = subject.value["model"]["analysis_ref"].as_str().map(PathBuf::from);
-            let folder = subject.path.parent().unwrap_or(Path::new("."));
-            if let Some(path) = reference.map(|path| folder.join(path)).filter(|path| path.exists())
-            {
-                let is_analysis = path.extension().is_some_and(|extension| extension == "json")
-                    && path.file_name().is_some_and(|name| name != "config.json");
-                if is_analysis {
+            let path = reference.map(|path| subject.folder().join(path));
+            if let Some(path) = path.filter(|path| path.exists()) {
+                if is_analysis(&path) {
                     arguments.analysis_path = Some(path);
                 } else {
                     arguments.model_path = Some(path);
                 }
             }
-        }
-        if arguments.analysis_path.is_some() {
-            // A router's context may name another analysis.
-            arguments.model_path = None;
         }
         arguments
     }
@@ -206,6 +214,26 @@ impl Planner {
     }
 }
 
+/// Whether a reference leads to an analysis, and not to a model.
+pub(super) fn is_analysis(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
+        && path.file_name().is_some_and(|name| name != "config.json")
+}
+
+/// A confirmed plan whose analysis is not where it says.
+fn leads_nowhere(subject: &Subject) -> Option<Finding> {
+    let reference = subject.value["model"]["analysis_ref"].as_str()?;
+    (!subject.folder().join(reference).exists()).then(|| {
+        Finding::new(
+            Grade::Defect,
+            Check::Inputs,
+            format!("`{reference}` leads nowhere from the folder of the plan"),
+        )
+        .at("model.analysis_ref")
+        .hint("keep the analysis with the plan: it is all that says which model it is for")
+    })
+}
+
 fn unreadable(error: &Error) -> Finding {
     Finding::new(
         Grade::Warning,
@@ -244,18 +272,21 @@ fn nothing_but_its_type(subject: &Subject) -> Result<Bundle, Error> {
 
 /// A plan for another model than the one at hand.
 fn other_model(subject: &Subject, analysis: &ModelAnalysis) -> Option<Finding> {
-    let planned = subject.value["model"]["model_type"].as_str()?;
     let found = analysis.model.model_type.as_str();
-    (!planned.eq_ignore_ascii_case(found)).then(|| {
+    let planned = match subject.value["model"]["model_type"].as_str() {
+        Some(planned) if planned.eq_ignore_ascii_case(found) => return None,
+        Some(planned) => format!("a model of type `{planned}`"),
+        None if (subject.backend == Backend::Onnx) == (found == "onnx") => return None,
+        None => format!("the {} half of Quark", subject.backend.as_str()),
+    };
+    Some(
         Finding::new(
             Grade::Defect,
             Check::Inputs,
-            format!(
-                "the plan is for a model of type `{planned}`, and the model is of type `{found}`"
-            ),
+            format!("the plan is for {planned}, and the model is of type `{found}`"),
         )
-        .at("model.model_type")
-    })
+        .at("model.model_type"),
+    )
 }
 
 fn held_against(reading: &Reading, model: Model) -> Vec<String> {

@@ -27,7 +27,7 @@ use crate::{
         request::Defect,
         sheet::Sheet,
     },
-    vocab::{Origin, Severity, near_names},
+    vocab::{DecisionId, Origin, Severity, near_names},
 };
 
 /// The reason code.
@@ -74,6 +74,7 @@ pub fn pick(ctx: &Context<'_>) -> Result<Pick, Defect> {
         return Err(Defect {
             message: format!("`{name}` is no release of amd-quark"),
             hint: Some(format!("choose one of {}", crate::rules::sheet::list(choices, 5))),
+            row: Some(DecisionId::new("quark_version")),
         });
     }
     Ok(Pick {

@@ -51,7 +51,8 @@ pub fn read(
     config: &Map<String, Value>,
 ) -> Result<Preset, Vec<Defect>> {
     let mut defects = Vec::new();
-    let mut defect = |message: String, hint: Option<String>| defects.push(Defect { message, hint });
+    let mut defect =
+        |message: String, hint: Option<String>| defects.push(Defect { message, hint, row: None });
     for key in config.keys().filter(|key| !KEYS.contains(&key.as_str())) {
         let near = near_names(key, KEYS);
         let hint = if near.is_empty() {

@@ -18,6 +18,7 @@
 //! - vllm 0035bdf2, `vllm/model_executor/models/llama.py`; vllm 01996904, `vllm/distributed/utils.py`, `divide`
 
 use crate::{
+    facts::torch::TorchFacts,
     rules::{
         Context, Stage,
         sheet::{Sheet, list},
@@ -41,7 +42,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         return;
     }
     let uneven = uneven(ctx, ranks);
-    let kv = ctx.torch().num_key_value_heads.filter(|kv| *kv > 0 && *kv < ranks);
+    let kv = kv_heads(ctx.torch()).filter(|kv| *kv < ranks);
     let mut pen = sheet.by(ID);
     if !uneven.is_empty() {
         let (severity, who) = match per_rank {
@@ -69,6 +70,11 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     }
 }
 
+/// Its KV heads; latent attention has one latent for all heads.
+fn kv_heads(facts: &TorchFacts) -> Option<u64> {
+    facts.num_key_value_heads.filter(|kv| *kv > 0 && facts.latent_attention.is_none())
+}
+
 /// What a number of ranks does not divide.
 fn uneven(ctx: &Context<'_>, ranks: u64) -> Vec<String> {
     let facts = ctx.torch();
@@ -76,9 +82,7 @@ fn uneven(ctx: &Context<'_>, ranks: u64) -> Vec<String> {
     let mut found = Vec::new();
     let heads = facts.num_attention_heads.filter(|heads| !heads.is_multiple_of(ranks));
     found.extend(heads.map(|heads| format!("its {heads} attention heads")));
-    // Latent attention has one latent for all heads.
-    let kv = facts.num_key_value_heads.filter(|kv| *kv > 0 && facts.latent_attention.is_none());
-    let kv = kv.filter(|kv| !kv.is_multiple_of(ranks) && !ranks.is_multiple_of(*kv));
+    let kv = kv_heads(facts).filter(|kv| !kv.is_multiple_of(ranks) && !ranks.is_multiple_of(*kv));
     found.extend(kv.map(|kv| format!("its {kv} KV heads")));
     for (name, width) in [
         ("intermediate_size", facts.intermediate_size),

@@ -26,8 +26,8 @@ use crate::mcp::{
     shown,
 };
 
-/// The number of the step before which the server stops, and the file that it writes its steps to.
-const STOP_BEFORE: &str = "QUANTPLAN_TEST_STOP_BEFORE";
+/// The number of the step after which the server stops, and the file that it writes its steps to.
+const STOP_AFTER: &str = "QUANTPLAN_TEST_STOP_AFTER";
 const STEPS: &str = "QUANTPLAN_TEST_STEPS";
 
 /// Notes every step of the log and of writing, and stands still after one of them.
@@ -74,7 +74,7 @@ impl Subscriber for Steps {
 /// Not a test of its own: the server of the tests below, which start this test in a process for it.
 #[test]
 fn a_server_that_stands_still_after_a_step() {
-    let (Ok(steps), Ok(stop)) = (std::env::var(STEPS), std::env::var(STOP_BEFORE)) else { return };
+    let (Ok(steps), Ok(stop)) = (std::env::var(STEPS), std::env::var(STOP_AFTER)) else { return };
     let file = Mutex::new(fs::File::create(&steps).unwrap());
     let left = AtomicUsize::new(stop.parse().unwrap());
     tracing::subscriber::set_global_default(Steps { left, file }).unwrap();
@@ -99,7 +99,7 @@ impl Victim {
             .arg("--nocapture")
             .env("QUANTPLAN_STATE_DIR", world.state())
             .env(STEPS, &steps)
-            .env(STOP_BEFORE, stop.to_string());
+            .env(STOP_AFTER, stop.to_string());
         // An empty line, and how many tests there are.
         let client = Client::of(command, 2, world, STATELESS, Person::nobody()).begun();
         Self { client, steps }

@@ -75,12 +75,9 @@ pub fn run(command: Command) -> ExitCode {
         Command::Diff { left, right, json } => check::diff(&left, &right, json),
         Command::Explain(arguments) => explained(&arguments),
         Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut Cli::command(),
-                "quantplan",
-                &mut std::io::stdout(),
-            );
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "quantplan", &mut script);
+            put!("{}", String::from_utf8_lossy(&script));
             DONE
         }
         // `main` serves.

@@ -99,9 +99,35 @@ pub struct Changes {
     pub insist: BTreeSet<DecisionId>,
     /// Decisions whose requested value is taken back.
     pub withdraw: BTreeSet<DecisionId>,
+    /// What else was said: fields that are given replace the ones before.
+    pub said: Intent,
 }
 
 impl Intent {
+    /// Replaces what `later` says again; values, answers and insistence are added.
+    pub fn take_over(&mut self, later: &Self) {
+        fn replace<T: Clone>(known: &mut Option<T>, said: &Option<T>) {
+            if said.is_some() {
+                known.clone_from(said);
+            }
+        }
+        replace(&mut self.goal, &later.goal);
+        replace(&mut self.deployment_target, &later.deployment_target);
+        replace(&mut self.serving_engine, &later.serving_engine);
+        replace(&mut self.tensor_parallel, &later.tensor_parallel);
+        replace(&mut self.accuracy, &later.accuracy);
+        replace(&mut self.quark_version, &later.quark_version);
+        replace(&mut self.ryzen_ai_version, &later.ryzen_ai_version);
+        replace(&mut self.calibration_data, &later.calibration_data);
+        replace(&mut self.evaluation_intent, &later.evaluation_intent);
+        if !later.hardware.is_empty() {
+            self.hardware.clone_from(&later.hardware);
+        }
+        self.values.extend(later.values.clone());
+        self.answers.extend(later.answers.clone());
+        self.insist.extend(later.insist.clone());
+    }
+
     /// The intent after `changes`: what is withdrawn goes first, then values, answers and insistence are added.
     pub fn after(&self, changes: &Changes) -> Self {
         let mut next = self.clone();
@@ -115,6 +141,7 @@ impl Intent {
                 _ => {}
             }
         }
+        next.take_over(&changes.said);
         next.values.extend(changes.values.clone());
         next.answers.extend(changes.answers.clone());
         next.insist.extend(changes.insist.clone());

@@ -39,7 +39,7 @@ pub enum Command {
         /// Write the plan there once it is confirmed
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Replace the file if it exists
+        /// Replace an earlier file of this kind
         #[arg(long)]
         overwrite: bool,
         /// Where things are kept and may be written
@@ -110,6 +110,12 @@ pub struct Plan {
     /// Device that it will run on, for example STX; repeatable
     #[arg(long, value_name = "DEVICE")]
     pub hardware: Vec<String>,
+    /// Engine that will serve the model, for example vllm
+    #[arg(long, value_name = "ENGINE")]
+    pub engine: Option<String>,
+    /// Tensor-parallel size of that engine
+    #[arg(long, value_name = "N")]
+    pub tensor_parallel: Option<u64>,
     /// Version of the Ryzen AI software on the device
     #[arg(long, value_name = "VERSION")]
     pub ryzen_ai: Option<String>,
@@ -146,7 +152,7 @@ pub struct Plan {
     /// Where to write the plan
     #[arg(long, short, value_name = "FILE", default_value = "quant_plan.json")]
     pub output: PathBuf,
-    /// Replace the file if it exists
+    /// Replace an earlier file of this kind
     #[arg(long)]
     pub overwrite: bool,
     /// Confirm without asking, for CI; the plan says that nobody was asked
@@ -171,7 +177,7 @@ pub struct Analyze {
     /// Where to write `model_analysis.json`
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the file if it exists
+    /// Replace an earlier file of this kind
     #[arg(long)]
     pub overwrite: bool,
     /// Where things are kept and may be written
@@ -194,7 +200,7 @@ pub struct Probe {
     /// Where to write `env_context.json`
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the file if it exists
+    /// Replace an earlier file of this kind
     #[arg(long)]
     pub overwrite: bool,
     /// Where things are kept and may be written

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use crate::{
-    cli::{DONE, REFUSED, is_interactive, output},
+    cli::{DONE, REFUSED, is_interactive, output, plan},
     planner::{
         Planner,
         confirm::{self, Asked, Inquiry},
@@ -31,6 +31,12 @@ pub fn confirm(planner: &Planner, id: &SessionId) -> Result<u8, Error> {
         complain!("error[NO_TERMINAL]: `quantplan confirm` asks a person and needs a terminal");
         complain!("hint: run it yourself in a terminal window; scripts use `quantplan plan --yes`");
         return Ok(REFUSED);
+    }
+    if planner.present(id)?.draft().questions.iter().any(|question| question.blocking) {
+        let code = plan::answers(planner, id)?;
+        if code != DONE {
+            return Ok(code);
+        }
     }
     let shown = planner.present(id)?;
     show(&shown);

@@ -17,7 +17,7 @@ use crate::{
         confirm::Inquiry,
         error::Error,
         explain,
-        propose::{self, RevisionArguments, is_row, value_from_text},
+        propose::{self, RevisionArguments, is_question, is_row, value_from_text},
         write,
     },
     render::clean,
@@ -63,12 +63,41 @@ fn planned(planner: &Planner, arguments: &Plan) -> Result<u8, Error> {
         return Ok(REFUSED);
     }
     if !is_interactive() {
-        show(&planner.present(&id)?);
+        let session = planner.present(&id)?;
+        show(&session);
         complain!("\nNobody can be asked here: input or output is not a terminal.");
-        complain!("hint: run `quantplan confirm {id}` in a terminal, or pass `--yes` in CI");
+        let open = session.draft().questions.iter().filter(|question| question.blocking);
+        let open: Vec<String> =
+            open.map(|question| format!("--answer {}=…", question.id)).collect();
+        if open.is_empty() {
+            complain!("hint: run `quantplan confirm {id}` in a terminal, or pass `--yes` in CI");
+        } else {
+            complain!(
+                "hint: run it again with {}, or `quantplan confirm {id}` in a terminal",
+                open.join(" ")
+            );
+        }
         return Ok(REFUSED);
     }
-    talk(planner, arguments, &id)
+    talk(planner, &id, Talk::Plan(arguments))
+}
+
+/// What a conversation is for.
+#[derive(Debug, Clone, Copy)]
+enum Talk<'a> {
+    /// A yes, and the plan where these arguments want it.
+    Plan(&'a Plan),
+    /// Answers to the questions without which nothing can be confirmed.
+    Answers,
+}
+
+/// Asks what must be answered before a session can be confirmed; gives the exit code.
+///
+/// # Errors
+///
+/// When there is no such session.
+pub fn answers(planner: &Planner, id: &SessionId) -> Result<u8, Error> {
+    talk(planner, id, Talk::Answers)
 }
 
 fn intent(arguments: &Plan) -> Intent {
@@ -85,6 +114,8 @@ fn intent(arguments: &Plan) -> Intent {
         goal: arguments.goal.clone(),
         deployment_target: arguments.target.clone(),
         hardware: arguments.hardware.clone(),
+        serving_engine: arguments.engine.clone(),
+        tensor_parallel: arguments.tensor_parallel,
         ryzen_ai_version: arguments.ryzen_ai.clone(),
         quark_version: arguments.quark.clone(),
         calibration_data: Some(data).filter(|data| *data != CalibrationData::default()),
@@ -139,7 +170,8 @@ fn written(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Er
 
 const HELP: &str = "\
 yes                     confirm this table and write the plan
-name=value …            change rows, for example preset=A8W8 calibration.data_size=64
+name=value …            change rows, for example preset=A8W8 calibration.data_size=64; answer a
+                        question (npu_device=STX); or say more (hardware=MI300X tensor_parallel=2)
 insist NAME             keep your value of a row against advice
 withdraw NAME           take your value of a row back
 explain NAME [NAME]     what a name means, or two beside each other
@@ -163,11 +195,14 @@ impl Line {
     }
 }
 
-fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error> {
+fn talk(planner: &Planner, id: &SessionId, talk: Talk<'_>) -> Result<u8, Error> {
     let mut session = planner.present(id)?;
     show(&session);
     loop {
         let open = session.draft().questions.iter().find(|question| question.blocking).cloned();
+        if open.is_none() && matches!(talk, Talk::Answers) {
+            return Ok(DONE);
+        }
         let line = match &open {
             Some(question) => {
                 say!("\n{}", clean(&question.text));
@@ -179,7 +214,9 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
                 };
                 match parse(&text, id) {
                     line @ (Line::Nothing | Line::Help | Line::Stop | Line::Explain(_)) => line,
-                    Line::Revise(revision) if changes_rows(&revision) => Line::Revise(revision),
+                    Line::Revise(revision) if is_about_the_plan(&revision) => {
+                        Line::Revise(revision)
+                    }
                     // Any other words answer the question, `images=1x3x640x640` too.
                     _ => Line::revise(RevisionArguments {
                         answers: BTreeMap::from([(question.id.clone(), text)]),
@@ -203,7 +240,12 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
             Line::Unknown => say!("Type `yes`, `no`, `name=value`, or `help`."),
             Line::Explain(names) => explained(planner, id, &names),
             Line::Yes => match confirmed(planner, &session) {
-                Ok(()) => return written(planner, arguments, id),
+                Ok(()) => {
+                    return match talk {
+                        Talk::Plan(arguments) => written(planner, arguments, id),
+                        Talk::Answers => Ok(DONE),
+                    };
+                }
                 Err(error) => {
                     fail(&error, false);
                     session = planner.present(id)?;
@@ -234,10 +276,40 @@ fn talk(planner: &Planner, arguments: &Plan, id: &SessionId) -> Result<u8, Error
     }
 }
 
-/// Whether what was typed is about the table and not an answer that looks like it.
-fn changes_rows(revision: &RevisionArguments) -> bool {
+/// Whether what was typed is about the plan and not an answer that looks like it.
+fn is_about_the_plan(revision: &RevisionArguments) -> bool {
     let named = revision.values.keys().any(|name| is_row(name.as_str()));
-    named || !revision.insist.is_empty() || !revision.withdraw.is_empty()
+    let said = !revision.answers.is_empty() || revision.intent != Intent::default();
+    named || said || !revision.insist.is_empty() || !revision.withdraw.is_empty()
+}
+
+/// Puts what was typed as `name=value` where it belongs: rows, questions, or what else can be said.
+fn sorted(pairs: &[(String, String)], id: &SessionId) -> RevisionArguments {
+    let mut revision = RevisionArguments::of(id.clone());
+    for (name, text) in pairs {
+        if !is_row(name) && is_question(name) {
+            revision.answers.insert(QuestionId::new(name), text.clone());
+        } else if let Some(said) =
+            Some(name).filter(|name| !is_row(name)).and_then(|_| wish(name, text))
+        {
+            revision.intent.take_over(&said);
+        } else {
+            revision.values.insert(DecisionId::new(name), value_from_text(name, text));
+        }
+    }
+    revision
+}
+
+/// What `name=value` says when the name is one of a wish: `hardware`, `tensor_parallel`, `goal`, …
+fn wish(name: &str, text: &str) -> Option<Intent> {
+    let forms = [
+        serde_json::Value::from(text),
+        serde_json::from_str(text).unwrap_or_default(),
+        text.split(',').map(str::trim).collect(),
+    ];
+    forms
+        .into_iter()
+        .find_map(|value| serde_json::from_value(serde_json::json!({ name: value })).ok())
 }
 
 /// The person has the table on the screen and typed `yes`.
@@ -311,13 +383,7 @@ fn parse(text: &str, id: &SessionId) -> Line {
             }
             let parsed: Result<Vec<_>, _> = pairs.iter().map(|text| pair(text)).collect();
             match parsed {
-                Ok(pairs) => Line::revise(RevisionArguments {
-                    values: pairs
-                        .iter()
-                        .map(|(name, text)| (DecisionId::new(name), value_from_text(name, text)))
-                        .collect(),
-                    ..revision
-                }),
+                Ok(pairs) => Line::revise(sorted(&pairs, id)),
                 Err(_) => Line::Unknown,
             }
         }

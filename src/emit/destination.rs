@@ -43,6 +43,12 @@ pub enum EmitError {
         /// Which.
         path: String,
     },
+    /// What is there is no earlier one of the same kind: a model, a config, another artefact.
+    #[error("`{path}` is something else than an earlier file of this kind, and is not replaced")]
+    OtherKind {
+        /// Which.
+        path: String,
+    },
     /// The file system.
     #[error("`{path}` cannot be written")]
     Io {
@@ -54,6 +60,16 @@ pub enum EmitError {
     /// The draft.
     #[error(transparent)]
     Assemble(#[from] AssembleError),
+}
+
+/// Artefacts are smaller, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// The field that tells what kind of artefact a text is; `None` for everything else.
+fn kind_of(text: &[u8]) -> Option<&'static str> {
+    const TELLING: [&str; 3] = ["requires_confirmation", "analysis_status", "environment"];
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(text).ok()?;
+    TELLING.into_iter().find(|field| fields.contains_key(*field))
 }
 
 /// Gives a file a name that no file has.
@@ -162,6 +178,9 @@ impl Destination {
             trace!(?path, "the file is there");
             return Ok(());
         }
+        if overwrite == Overwrite::Yes && !self.is_replaceable_by(bytes) {
+            return Err(EmitError::OtherKind { path: path.display().to_string() });
+        }
         let parent = self.parent();
         fs::create_dir_all(&parent).map_err(io_error)?;
         let (temporary, mut file) = self.temporary().map_err(io_error)?;
@@ -187,6 +206,19 @@ impl Destination {
         }
         trace!(?parent, "folder synced");
         Ok(())
+    }
+
+    /// Whether nothing is there, or an artefact of the same kind as `bytes`.
+    fn is_replaceable_by(&self, bytes: &[u8]) -> bool {
+        let path = self.path();
+        match fs::symlink_metadata(&path) {
+            Err(_) => true,
+            Ok(found) if found.len() == 0 => true,
+            Ok(found) if found.len() > LARGEST => false,
+            Ok(_) => fs::read(&path).is_ok_and(|there| {
+                kind_of(&there).is_some_and(|kind| kind_of(bytes) == Some(kind))
+            }),
+        }
     }
 
     /// Whether the file is there and holds just these bytes.

@@ -164,8 +164,8 @@ pub(super) const TOOLS: [Definition; 10] = [
         name: "emit_plan",
         title: "Write the confirmed plan",
         description: "Writes quant_plan.json to `output_path`. Works only when the user has confirmed the \
-            current table and the model and other inputs are still the same. Another file there is kept \
-            unless `overwrite` is true. Answers with the plan, a merge patch for the router's \
+            current table and the model and other inputs are still the same. An earlier plan there is kept \
+            unless `overwrite` is true, and what is no plan always. Answers with the plan, a merge patch for the router's \
             session_context.json, and the skill that carries the plan out: this server quantizes nothing.",
         effect: Effect::File,
         icon: "M12 3v12M7 10l5 5 5-5M4 20h16",

@@ -21,7 +21,7 @@ pub struct Arguments {
     /// Where to write `model_analysis.json`; leave it out to write nothing.
     #[serde(default)]
     pub output_path: Option<PathBuf>,
-    /// Whether another file at `output_path` may be replaced.
+    /// Whether an earlier analysis at `output_path` may be replaced.
     #[serde(default)]
     pub overwrite: bool,
 }

@@ -110,11 +110,14 @@ fn typed<T: DeserializeOwned>(
     place: Option<String>,
     text: &str,
 ) -> Result<T, Error> {
+    let invalid = |detail| Error::ArtefactInvalid { role, place: place.clone(), detail };
     let mut reader = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let field = error.path().to_string();
         let inner = error.inner();
-        let detail = if field == "." { inner.to_string() } else { format!("`{field}`: {inner}") };
-        Error::ArtefactInvalid { role, place, detail }
-    })
+        invalid(if field == "." { inner.to_string() } else { format!("`{field}`: {inner}") })
+    })?;
+    // Text behind the value would be lost.
+    reader.end().map_err(|error| invalid(error.to_string()))?;
+    Ok(value)
 }

@@ -215,6 +215,13 @@ impl Planner {
     /// When the file cannot be read or is no plan.
     pub(super) fn subject(&self, path: &Path) -> Result<Subject, Error> {
         let file = self.artefact_at::<Value>("quant_plan", path)?;
+        if !file.value.is_object() {
+            return Err(Error::ArtefactInvalid {
+                role: "quant_plan",
+                place: Some(path.display().to_string()),
+                detail: "it is no JSON object".to_owned(),
+            });
+        }
         let is_own = file.value["provenance"]["quantplan_version"].is_string();
         let backend = backend_of(&file.value).ok_or_else(|| no_plan(path))?;
         Ok(Subject {

@@ -130,6 +130,7 @@ impl Error {
             Self::Emit(EmitError::Symlink { .. }) => "SYMLINK",
             Self::Emit(EmitError::NotAFile { .. }) => "NOT_A_FILE",
             Self::Emit(EmitError::Exists { .. }) => "OUTPUT_EXISTS",
+            Self::Emit(EmitError::OtherKind { .. }) => "OUTPUT_OTHER_KIND",
             Self::Emit(EmitError::Io { .. }) => "OUTPUT_IO",
             Self::Emit(EmitError::Assemble(_)) => "PLAN_INCOMPLETE",
             Self::ArtefactMissing { .. } => "ARTEFACT_NOT_FOUND",
@@ -181,6 +182,9 @@ impl Error {
                 }
                 EmitError::Exists { .. } => {
                     "name another file, or pass `overwrite: true` (`--overwrite`)".to_owned()
+                }
+                EmitError::OtherKind { .. } => {
+                    "name another file; remove that one yourself if it has to go".to_owned()
                 }
                 EmitError::Io { .. } => {
                     "check that the folder exists and that you may write to it".to_owned()

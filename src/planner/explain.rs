@@ -178,6 +178,9 @@ fn meant(
         Some((*left, *right))
     });
     also.extend(second);
-    let (left, right) = same.unwrap_or((first, other));
+    // Two names that differ in capitals only are meant as they are spelled.
+    let by_spelling = arguments.id.eq_ignore_ascii_case(name) && arguments.id != *name;
+    let pair = if by_spelling { None } else { same };
+    let (left, right) = pair.unwrap_or((first, other));
     Ok((left, Some(right), also))
 }

@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Where to write `env_context.json`; leave it out to write nothing.
     #[serde(default)]
     pub output_path: Option<PathBuf>,
-    /// Whether another file at `output_path` may be replaced.
+    /// Whether an earlier env_context at `output_path` may be replaced.
     #[serde(default)]
     pub overwrite: bool,
     /// A folder that stands for `/`, for the command line.
@@ -70,6 +70,12 @@ impl Planner {
     ///
     /// When the output cannot be written.
     pub fn probe(&self, arguments: &Arguments) -> Result<Reply, Error> {
+        if let Some(root) = arguments.root.as_deref().filter(|root| !self.whole(root).is_dir()) {
+            return Err(Error::Arguments {
+                message: format!("there is no folder `{}`", root.display()),
+                hint: "name the folder that stands for `/`".to_owned(),
+            });
+        }
         let root = match &arguments.root {
             // Paths are then those below the root.
             Some(root) => Root { python: arguments.python.clone(), ..Root::at(self.whole(root)) },

@@ -97,6 +97,10 @@ pub struct RevisionArguments {
     /// Decisions whose requested value is taken back.
     #[serde(default)]
     pub withdraw: BTreeSet<DecisionId>,
+    /// What else the user has said since: another goal, a device, an engine, its number of ranks, data. Only
+    /// the fields that are new.
+    #[serde(default)]
+    pub intent: Intent,
     /// Path of an `onnx_install_result.json` that `quark-onnx-install` has brought meanwhile.
     #[serde(default)]
     pub onnx_install_result_path: Option<PathBuf>,
@@ -126,6 +130,7 @@ impl RevisionArguments {
             answers: BTreeMap::new(),
             insist: BTreeSet::new(),
             withdraw: BTreeSet::new(),
+            intent: Intent::default(),
             onnx_install_result_path: None,
             onnx_install_result: None,
             pytorch_install_result_path: None,
@@ -154,6 +159,11 @@ pub fn value_from_text(row: &str, text: &str) -> Value {
         }
         other => other,
     }
+}
+
+/// Whether a name is that of a question that drafts can have.
+pub fn is_question(name: &str) -> bool {
+    rules::request::QUESTIONS.iter().any(|(known, _)| *known == name)
 }
 
 /// Whether a name means a row of the table.
@@ -275,6 +285,7 @@ impl Planner {
             answers: arguments.answers.clone(),
             insist: arguments.insist.clone(),
             withdraw: arguments.withdraw.clone(),
+            said: arguments.intent.clone(),
         };
         let asked = rules::request::resolved(&reading.context(), &asked).map_err(Error::Request)?;
         reading.bundle.intent = reading.bundle.intent.after(&asked);

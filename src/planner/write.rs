@@ -33,7 +33,7 @@ pub struct Arguments {
     pub session_id: SessionId,
     /// Where to write `quant_plan.json`; inside the workspace, or beside the model.
     pub output_path: PathBuf,
-    /// Whether another file at `output_path` may be replaced.
+    /// Whether an earlier plan at `output_path` may be replaced.
     #[serde(default)]
     pub overwrite: bool,
 }

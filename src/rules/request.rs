@@ -129,6 +129,11 @@ pub fn resolved(ctx: &Context<'_>, changes: &Changes) -> Result<Changes, Vec<Def
         answers: changes.answers.clone(),
         insist: check.row_names(&changes.insist),
         withdraw: check.row_names(&changes.withdraw),
+        said: Intent {
+            values: check.rows(&changes.said.values),
+            insist: check.row_names(&changes.said.insist),
+            ..changes.said.clone()
+        },
     };
     if check.defects.is_empty() { Ok(changes) } else { Err(check.defects) }
 }
@@ -251,10 +256,17 @@ impl Checker<'_> {
             },
             Takes::Providers => match texts(value) {
                 Some(names) if !names.is_empty() => {
-                    for name in names.iter().filter(|name| !name.ends_with("ExecutionProvider")) {
-                        let known = self.ctx.catalogue.targets().all();
-                        let known = known.iter().map(|target| target.execution_provider.as_str());
-                        let near = near_names(name, known);
+                    let targets = self.ctx.catalogue.targets().all();
+                    let known = targets.iter().map(|target| target.execution_provider.as_str());
+                    // ONNX Runtime has more of them than the targets name, all spelled like these.
+                    let misspelt = |name: &&&str| {
+                        !name.ends_with("ExecutionProvider")
+                            || known
+                                .clone()
+                                .any(|known| known.eq_ignore_ascii_case(name) && known != **name)
+                    };
+                    for name in names.iter().filter(misspelt) {
+                        let near = near_names(name, known.clone());
                         let mut defect = Defect::new(format!("`{name}` is no execution provider"));
                         defect.hint =
                             (!near.is_empty()).then(|| format!("did you mean {}?", list(near, 3)));

@@ -11,6 +11,7 @@ use crate::{
         self, Context, Outcome,
         request::{self, Defect},
         rows::{self, Kind, Row, Takes},
+        sheet::show,
     },
     vocab::{Backend, DecisionId, RuleId},
 };
@@ -114,6 +115,10 @@ pub fn review(ctx: &Context<'_>, values: &BTreeMap<DecisionId, Value>) -> Review
         }
         keep_sound_values(&ctx, &mut intent);
     }
+    if let Ok(spelled) = request::checked(&Context { intent: &intent, ..ctx }) {
+        review.defects.extend(misspelt(&intent.values, &spelled.values));
+        intent.values = spelled.values;
+    }
     let ctx = &ctx;
     let insistent = Intent { insist: intent.values.keys().cloned().collect(), ..intent.clone() };
     let (advised, kept) = match (outcome(ctx, &intent), outcome(ctx, &insistent)) {
@@ -134,9 +139,14 @@ pub fn review(ctx: &Context<'_>, values: &BTreeMap<DecisionId, Value>) -> Review
         }
     };
     review.impossible = objections(&intent.values, &kept);
-    review.impossible.retain(|objection| objection.rule.is_some());
+    // Rows that are open because a value was left out say nothing of their own.
+    let whole = review.defects.is_empty();
+    review.impossible.retain(|o| o.rule.is_some() && (whole || o.instead.is_some()));
     review.unwise = objections(&intent.values, &advised);
-    review.unwise.retain(|objection| review.impossible.iter().all(|o| o.row != objection.row));
+    review.unwise.retain(|objection| {
+        (whole || objection.instead.is_some())
+            && review.impossible.iter().all(|other| other.row != objection.row)
+    });
     // What only one of them has comes from a value that the other does not have, or from the insistence.
     review.risks = kept.risks.iter().filter(|risk| advised.risks.contains(risk)).cloned().collect();
     review.draft = Some(kept);
@@ -178,6 +188,28 @@ fn keep_sound_values(ctx: &Context<'_>, intent: &mut Intent) {
     let others = others.filter(|id| sound(&[base.clone(), vec![*id]].concat()));
     let kept: Vec<DecisionId> = base.iter().copied().chain(others).cloned().collect();
     intent.values.retain(|id, _| kept.contains(id));
+}
+
+/// Values that are understood, and that whoever carries the plan out may not understand.
+fn misspelt(
+    given: &BTreeMap<DecisionId, Value>,
+    spelled: &BTreeMap<DecisionId, Value>,
+) -> Vec<Defect> {
+    let other = |(id, value): (&DecisionId, &Value)| {
+        if *id == *"quark_version" {
+            // `0.13.0` and `0.13+cpu` are builds of 0.13.
+            return None;
+        }
+        let right = spelled.get(id).filter(|right| !same(value, right))?;
+        let mut defect = Defect::new(format!(
+            "`{id}` is `{}`, which the library spells `{}`",
+            show(value),
+            show(right)
+        ));
+        defect.row = Some(id.clone());
+        Some(defect)
+    };
+    given.iter().filter_map(other).collect()
 }
 
 fn objections(values: &BTreeMap<DecisionId, Value>, draft: &Draft) -> Vec<Objection> {

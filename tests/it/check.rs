@@ -102,14 +102,41 @@ fn a_plan_as_it_was_written_is_clean_and_says_who_confirmed_it() {
 }
 
 #[test]
-fn a_plan_that_was_only_reformatted_or_moved_is_still_the_confirmed_one() {
+fn a_plan_that_was_only_reformatted_or_moved_with_its_analysis_is_still_the_confirmed_one() {
+    let world = World::with_plan();
+    world.save("one_line.json", &world.plan());
+    assert_eq!(world.check("one_line.json").agreement.status, Status::Confirmed);
+    fs::create_dir(world.path("moved")).unwrap();
+    for name in ["plan.json", "plan.model_analysis.json"] {
+        fs::copy(world.path(name), world.path("moved").join(name)).unwrap();
+    }
+    let reply = world.check("moved/plan.json");
+    assert!(reply.clean, "{:?}", reply.findings);
+    assert_eq!(reply.agreement.status, Status::Confirmed);
+}
+
+#[test]
+fn what_the_plan_refers_to_is_part_of_the_yes() {
     let world = World::with_plan();
     let mut plan = world.plan();
-    world.save("one_line.json", &plan);
-    assert_eq!(world.check("one_line.json").agreement.status, Status::Confirmed);
-    plan["model"]["analysis_ref"] = json!("elsewhere/model_analysis.json");
-    world.save("moved.json", &plan);
-    assert_eq!(world.check("moved.json").agreement.status, Status::Confirmed);
+    plan["model"]["analysis_ref"] = json!("./nowhere.json");
+    world.save("dangling.json", &plan);
+    let reply = world.check("dangling.json");
+    let defects = of_grade(&reply, Grade::Defect);
+    assert_eq!(defects[0].field.as_deref(), Some("model.analysis_ref"), "{defects:?}");
+
+    let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/onnx/good/qdq.onnx");
+    fs::copy(other, world.path("other.onnx")).unwrap();
+    plan["model"]["analysis_ref"] = json!("other.onnx");
+    world.save("other.json", &plan);
+    assert_eq!(world.check("other.json").agreement.status, Status::Edited);
+
+    let analysis = world.path("plan.model_analysis.json");
+    let text = fs::read_to_string(&analysis).unwrap();
+    fs::write(&analysis, text.replace("\"cnn\"", "\"transformer\"")).unwrap();
+    let reply = world.check("plan.json");
+    assert_eq!(reply.agreement.status, Status::Edited);
+    assert_eq!(reply.agreement.edits[0].field, "model.analysis_ref");
 }
 
 #[test]
@@ -190,7 +217,7 @@ fn all_defects_come_at_once() {
 }
 
 #[test]
-fn a_model_that_changed_since_is_a_warning_and_another_kind_of_model_a_defect() {
+fn a_model_that_changed_since_takes_the_yes_away_and_another_kind_of_model_is_named() {
     let world = World::with_plan();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/onnx/good");
     let mut names: Vec<PathBuf> =
@@ -202,7 +229,7 @@ fn a_model_that_changed_since_is_a_warning_and_another_kind_of_model_a_defect() 
     fs::copy(other.unwrap(), world.path("model.onnx")).unwrap();
     let reply = world.check("plan.json");
     assert!(
-        of_grade(&reply, Grade::Warning).iter().any(|f| f.check == Check::Inputs),
+        of_grade(&reply, Grade::Defect).iter().any(|f| f.check == Check::Inputs),
         "{:?}",
         reply.findings
     );
@@ -369,4 +396,54 @@ fn a_reader_that_goes_away_stops_nothing() {
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
     assert!(world.path("late.json").exists());
+}
+
+#[test]
+fn what_is_no_earlier_plan_is_never_replaced() {
+    let world = World::with_plan();
+    let before = fs::read(world.path("model.onnx")).unwrap();
+    for output in ["model.onnx", "plan.model_analysis.json"] {
+        let done = world.run(&[
+            "plan",
+            "model.onnx",
+            "--target",
+            "cpu",
+            "--yes",
+            "--overwrite",
+            "--output",
+            output,
+        ]);
+        assert_eq!(done.status.code(), Some(1), "{output}: {done:?}");
+    }
+    assert_eq!(fs::read(world.path("model.onnx")).unwrap(), before);
+    let again = world.run(&["analyze", "model.onnx", "--overwrite", "--output", "model.onnx"]);
+    assert_eq!(again.status.code(), Some(1));
+    let done = world.run(&[
+        "plan",
+        "model.onnx",
+        "--target",
+        "cpu",
+        "--yes",
+        "--overwrite",
+        "--output",
+        "plan.json",
+    ]);
+    assert!(done.status.success(), "{done:?}");
+}
+
+#[test]
+fn a_diff_tells_an_empty_exclude_list_from_none_and_looks_at_every_field() {
+    let world = World::with_plan();
+    let planner = world.planner("state");
+    let mut plan = plan_of_the_torch_skill();
+    world.save("a.json", &plan);
+    plan["exclude_layers"] = json!([]);
+    world.save("b.json", &plan);
+    plan["exclude_layers"] = Value::Null;
+    plan["arguments"] = json!(["--quant_scheme", "int8"]);
+    world.save("c.json", &plan);
+    let reply = planner.diff(Path::new("b.json"), Path::new("c.json")).unwrap();
+    assert!(!reply.same);
+    assert_eq!(reply.decisions[0].field, "exclude_layers");
+    assert_eq!(reply.fields[0].field, "arguments");
 }

@@ -252,7 +252,7 @@ fn facts_are_written_inside_the_workspace_and_never_over_another_file() {
     let read: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(read, serde_json::to_value(&reply.env_context).unwrap());
 
-    fs::write(&written, "{}").unwrap();
+    fs::write(&written, r#"{"environment": {}}"#).unwrap();
     assert_eq!(planner.probe(&arguments).unwrap_err().code(), "OUTPUT_EXISTS");
     let over = Arguments { overwrite: true, ..arguments.clone() };
     assert!(planner.probe(&over).is_ok());

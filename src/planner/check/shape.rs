@@ -18,6 +18,7 @@ use crate::{
 pub(super) fn findings(subject: &Subject, judged: &Review) -> Vec<Finding> {
     let mut findings = violations(subject, judged);
     findings.extend(stray_metric(&subject.value));
+    findings.extend(torn_off(subject));
     if !subject.is_own {
         findings.extend(unknown_fields(subject));
     }
@@ -83,6 +84,19 @@ fn stray_metric(plan: &Value) -> Option<Finding> {
             format!("`{metric}` is run by the intent `full` only, and this is `{}`", plain(intent)),
         )
         .at("evaluation_metric")
+    })
+}
+
+/// A plan of quantplan from which somebody took who agreed to it.
+fn torn_off(subject: &Subject) -> Option<Finding> {
+    let has = |field: &str| subject.value.get(field).is_some();
+    (!subject.is_own && (has("reasons") || has("expected"))).then(|| {
+        Finding::new(
+            Grade::Warning,
+            Check::Confirmation,
+            "it has fields that only quantplan writes, and not its record of who confirmed it",
+        )
+        .at("provenance")
     })
 }
 

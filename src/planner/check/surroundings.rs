@@ -182,17 +182,17 @@ impl Planner {
         let provenance = &subject.value["provenance"];
         let inputs: Vec<Input> =
             serde_json::from_value(provenance["inputs"].clone()).unwrap_or_default();
+        // A yes is to the facts that were there.
+        let grade = if subject.is_own { Grade::Defect } else { Grade::Warning };
         let mut findings: Vec<Finding> = self
             .changed_files(&inputs, known.session())
             .into_iter()
             .map(|changed| {
-                Finding::new(
-                    Grade::Warning,
-                    Check::Inputs,
-                    format!("{changed}, since the plan was made"),
-                )
-                .at("provenance.inputs")
-                .hint("plan again, so that somebody confirms the decisions for what is there now")
+                Finding::new(grade, Check::Inputs, format!("{changed}, since the plan was made"))
+                    .at("provenance.inputs")
+                    .hint(
+                        "plan again, so that somebody confirms the decisions for what is there now",
+                    )
             })
             .collect();
         if let Some(version) = provenance["catalogue_version"].as_str()

@@ -199,7 +199,7 @@ fn killed_after(stop: usize, step: &str, before: Option<&str>) {
 
 #[test]
 fn a_server_that_is_killed_at_any_step_leaves_a_whole_file_or_none_and_another_one_finishes() {
-    for before in [None, Some("{\"an\": \"older plan\"}\n")] {
+    for before in [None, Some("{\"requires_confirmation\": false}\n")] {
         let steps = steps_of(before);
         // One file: the analysis beside the plan; the other: the plan.
         let file = [

@@ -141,7 +141,9 @@ fn a_plan_is_written_inside_the_workspace_only_and_over_nothing_unasked() {
     let work = world.work();
     std::os::unix::fs::symlink(&outside, work.join("link")).unwrap();
     std::os::unix::fs::symlink(outside.join("plan.json"), work.join("link.json")).unwrap();
-    fs::write(work.join("taken.json"), "mine").unwrap();
+    let older = json!({ "requires_confirmation": false }).to_string();
+    fs::write(work.join("taken.json"), &older).unwrap();
+    fs::write(work.join("mine.json"), "mine").unwrap();
     let mut emit = |path: &str, overwrite: bool| {
         let arguments =
             json!({ "session_id": table.session, "output_path": path, "overwrite": overwrite });
@@ -162,7 +164,9 @@ fn a_plan_is_written_inside_the_workspace_only_and_over_nothing_unasked() {
     }
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert_eq!(emit("taken.json", false), "OUTPUT_EXISTS");
-    assert_eq!(fs::read_to_string(work.join("taken.json")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(work.join("taken.json")).unwrap(), older);
+    assert_eq!(emit("mine.json", true), "OUTPUT_OTHER_KIND");
+    assert_eq!(fs::read_to_string(work.join("mine.json")).unwrap(), "mine");
     assert_eq!(emit("taken.json", true), "written");
     assert_eq!(emit("taken.json", false), "written");
 }

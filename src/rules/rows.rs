@@ -303,6 +303,16 @@ pub const TORCH: &[Row] = &[
     },
 ];
 
+/// Rows of Torch plans that are there only when something asks for them.
+pub const AT_NEED: [&str; 6] = [
+    "min_kv_scale",
+    "kv_cache_post_rope",
+    "attention_scheme",
+    "algorithm_config",
+    "custom_mode",
+    "template_file",
+];
+
 /// The rows of the plans of one half of Quark.
 pub fn of(backend: Backend) -> &'static [Row] {
     match backend {

@@ -94,16 +94,6 @@ fn every_question_that_is_asked_can_be_answered() {
     }
 }
 
-/// Rows of Torch plans that are there only when something asks for them.
-const AT_NEED: [&str; 6] = [
-    "min_kv_scale",
-    "kv_cache_post_rope",
-    "attention_scheme",
-    "algorithm_config",
-    "custom_mode",
-    "template_file",
-];
-
 /// Everything that must hold of any draft.
 fn sound(draft: &Draft) {
     let ids: Vec<&str> = draft.decisions.iter().map(|decision| decision.id.as_str()).collect();
@@ -112,7 +102,7 @@ fn sound(draft: &Draft) {
         .iter()
         .map(|row| row.id)
         .filter(|id| custom || !id.ends_with("custom_config"))
-        .filter(|id| !AT_NEED.contains(id) || ids.contains(id))
+        .filter(|id| !rows::AT_NEED.contains(id) || ids.contains(id))
         .collect();
     assert_eq!(ids, expected, "every row is there, in order");
     assert!(draft.risks.is_sorted_by_key(|risk| std::cmp::Reverse(risk.severity)));

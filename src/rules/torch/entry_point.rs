@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use crate::{
     catalogue::{entry_points::EntryPoint, torch_algorithms::TorchAlgorithm},
     rules::{
-        Context, Stage,
+        Context, Stage, rows,
         sheet::{Check, Sheet},
     },
     vocab::{Origin, Severity},
@@ -74,19 +74,10 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     }
 }
 
-/// Rows that are there only when they were asked for, and that not every program has a flag for.
-const AT_NEED: [&str; 6] = [
-    "min_kv_scale",
-    "kv_cache_post_rope",
-    "attention_scheme",
-    "algorithm_config",
-    "custom_mode",
-    "template_file",
-];
-
 /// What the program cannot do although the plan says so.
 fn without_flag(sheet: &mut Sheet, entry: &EntryPoint) {
-    for row in AT_NEED {
+    // Not every program has a flag for what is seldom asked.
+    for row in rows::AT_NEED {
         if sheet.value(row).is_some() && entry.flag_for(row).is_none() {
             let text = format!("`{}` has no flag for `{row}`", entry.id);
             let hint = "do it in a script of your own, or withdraw what needs this program";

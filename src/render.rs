@@ -205,11 +205,11 @@ fn onnx_line(draft: &Draft, or_open: &dyn Fn(&str) -> String) -> String {
     };
     let method = match draft.decision("calibration.method") {
         Some(d) if d.set && d.value.is_null() => "no calibration".to_owned(),
-        _ => format!(
-            "{}, {} samples",
-            or_open("calibration.method"),
-            or_open("calibration.data_size")
-        ),
+        _ => {
+            let size = or_open("calibration.data_size");
+            let noun = if size == "1" { "sample" } else { "samples" };
+            format!("{}, {size} {noun}", or_open("calibration.method"))
+        }
     };
     format!(
         "{} for {} · {method} · {algorithms} · amd-quark {}",

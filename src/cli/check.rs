@@ -115,8 +115,9 @@ fn row(difference: &Difference) -> [String; 3] {
 }
 
 fn cell(side: &Side) -> String {
+    let value = side.value.as_ref().map_or_else(|| "(not in the plan)".to_owned(), plain);
     match &side.reason {
-        Some(reason) => format!("{} ({reason})", plain(&side.value)),
-        None => plain(&side.value),
+        Some(reason) => format!("{value} ({reason})"),
+        None => value,
     }
 }

@@ -54,8 +54,9 @@ pub struct Difference {
 /// A field in one of the plans.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
-    /// Its value; `null` also when it is not there.
-    pub value: Value,
+    /// Its value; left out when it is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
     /// Why, where the plan says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -90,7 +91,10 @@ impl Planner {
             let is_same = match field {
                 // `null` keeps the template's list, and an empty one excludes nothing.
                 "exclude_layers" => left.value == right.value,
-                _ => same(&left.value, &right.value),
+                _ => same(
+                    left.value.as_ref().unwrap_or(&Value::Null),
+                    right.value.as_ref().unwrap_or(&Value::Null),
+                ),
             };
             (!is_same).then(|| Difference { field: field.to_owned(), left, right })
         };
@@ -137,7 +141,7 @@ fn side(plan: &Value, field: &str, by_hand: &[String]) -> Side {
     } else {
         plan["reasons"][field]["reason"].as_str()
     };
-    Side { value: at(plan, field).cloned().unwrap_or_default(), reason: reason.map(str::to_owned) }
+    Side { value: at(plan, field).cloned(), reason: reason.map(str::to_owned) }
 }
 
 fn risks(plan: &Value) -> Vec<String> {

@@ -279,5 +279,7 @@ fn refusal_hint(refusal: &Refusal, session: &SessionId) -> String {
 }
 
 fn roots_text(roots: &[PathBuf]) -> String {
-    roots.iter().map(|root| format!("`{}`", root.display())).collect::<Vec<_>>().join(" or ")
+    let mut shown: Vec<String> = roots.iter().map(|root| format!("`{}`", root.display())).collect();
+    shown.dedup();
+    shown.join(" or ")
 }

@@ -366,7 +366,7 @@ fn a_diff_shows_both_values_with_their_reasons() {
     let reply = planner.diff(Path::new("plan.json"), Path::new("other.json")).unwrap();
     let fields: Vec<&str> = reply.decisions.iter().map(|d| d.field.as_str()).collect();
     assert_eq!(fields, ["calibration.data_size"]);
-    assert_eq!(reply.decisions[0].right.value, 64);
+    assert_eq!(reply.decisions[0].right.value, Some(json!(64)));
     assert!(reply.decisions[0].right.reason.as_ref().unwrap().contains("you asked for it"));
     assert!(reply.decisions[0].left.reason.is_some());
 

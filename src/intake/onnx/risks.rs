@@ -183,7 +183,7 @@ fn shapes(findings: &Findings<'_>, found: &mut Vec<AnalysisRisk>) {
             found,
             Severity::Low,
             "Inputs are NCHW. AMD NPU CNN target expects NHWC.".to_owned(),
-            "Run quark.onnx.tools.convert_nchw_to_nhwc before quantization.",
+            "A plan for npu_cnn sets ConvertNCHWToNHWC; do not convert the model as well.",
         );
     }
 }

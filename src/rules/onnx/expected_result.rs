@@ -13,6 +13,7 @@
 //!
 //! # Sources
 //!
+//! - 0.13, `quark/onnx/quantizers/onnx_quantizer.py:168`: branches and functions only with `EnableSubgraph`
 //! - Headers of the model's own tensors; bits and forms of the presets from the catalogue (0.13, measured)
 
 use serde_json::Value;
@@ -38,7 +39,10 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let Some(preset) = sheet.preset.clone() else { return };
     let scope = Scope::new(ctx, sheet, &preset);
     let nodes: Option<Vec<Node<'_>>> = ctx.graph.map(|graph| {
-        let computing = graph.nodes().filter(|node| node.op_type() != "Constant");
+        // What stands in a branch or a function is quantized only where that is asked for.
+        let inside = sheet.option_is_on(ctx, "EnableSubgraph");
+        let reached = graph.nodes().filter(|node| inside || node.is_top());
+        let computing = reached.filter(|node| node.op_type() != "Constant");
         computing.filter(|node| scope.admits(*node)).collect()
     });
     let quantized = match &nodes {

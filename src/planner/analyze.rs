@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{
     emit::{Overwrite, destination::Destination},
@@ -29,7 +30,8 @@ pub struct Arguments {
 /// The answer of `analyze_model`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Reply {
-    /// The facts, in the shape of `model_analysis.json`.
+    /// The facts, in the shape of `model_analysis.json`; its schema is `quantplan://schemas/model_analysis`.
+    #[schemars(with = "Map<String, Value>")]
     pub model_analysis: ModelAnalysis,
     /// Where they were written.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{
     catalogue::{Catalogue, Entry, devices::DeviceKind, releases::Release},
@@ -35,7 +36,8 @@ pub struct Arguments {
 /// The answer of `probe_environment`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Reply {
-    /// The facts, in the shape of `env_context.json`.
+    /// The facts, in the shape of `env_context.json`; its schema is `quantplan://schemas/env_context`.
+    #[schemars(with = "Map<String, Value>")]
     pub env_context: EnvContext,
     /// What does not go with the release of Quark that is installed, or with the newest.
     pub mismatches: Vec<Mismatch>,

@@ -48,7 +48,8 @@ pub struct Reply {
     /// `model_analysis.json`, when it was written beside the plan because there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub analysis_written_to: Option<String>,
-    /// What is in the file.
+    /// What is in the file; its schema is `quantplan://schemas/quant_plan_onnx` or `…/quant_plan_torch`.
+    #[schemars(with = "Map<String, Value>")]
     pub plan: QuantPlan,
     /// A JSON merge patch for the router's `session_context.json`; the router owns that file.
     pub session_context_patch: Map<String, Value>,

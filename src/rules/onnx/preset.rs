@@ -80,38 +80,41 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let ranked = ranked(ctx, sheet, &goal);
     let Some((asked, said)) = asked(ctx, sheet, &goal) else {
         let Some((best, why)) = ranked.first().copied() else {
-            sheet.by(ID).leave_open(
-                ROW,
-                format!(
+            let reason = match refused(ctx, sheet, &goal) {
+                Some(refused) => format!("{refused}, and nothing else fits `{}`", target.id),
+                None => format!(
                     "nothing is known of the architecture, so no preset for `{}` follows",
                     target.id
                 ),
-            );
+            };
+            let others = not_wanted(ctx, sheet, &goal);
+            sheet.by(ID).leave_open(ROW, reason).alternatives = others;
             return;
         };
-        let reason = format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal), best.id);
-        let origin = match (goal.wish, sheet.architecture) {
-            (Some(_), _) | (None, Architecture::Unknown) => Origin::Rule,
-            (None, _) => Origin::Analysis,
-        };
-        sheet.by(ID).decide(ROW, json!(best.id), origin, reason).alternatives =
-            others(&ranked, best);
-        sheet.preset = Some(Cow::Borrowed(best));
-        admission(sheet);
+        by_default(ctx, sheet, &goal, &ranked, (best, why));
         return;
     };
     let check = verdict(ctx, sheet, &asked);
     let closest = closest(&asked, &ranked);
     let fallback = match closest {
         Some((preset, why)) => {
-            let reason = format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal), preset.id);
+            let reason =
+                format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal, true), preset.id);
             Fallback::Value(json!(preset.id), Origin::Rule, reason)
         }
         None => Fallback::Open("no preset is known that fits instead".to_owned()),
     };
     let value = json!(asked.id);
+    let against = match &check {
+        Check::Unwise(why) | Check::Impossible(why) => Some(why.clone()),
+        Check::Fine | Check::Risky(..) => None,
+    };
+    let from_goal = ctx.requested(ROW).is_none();
     let asked_for = Asked { value: &value, origin: Origin::User, said };
     let Some(stands) = sheet.by(ID).settle(ctx, ROW, &asked_for, check, fallback) else { return };
+    if let Some(why) = against.filter(|_| from_goal && stands != value) {
+        not_met(sheet, &format!("`{}`", asked.id), &format!("it is not taken, since {why}"));
+    }
     if stands == value {
         let config = ctx.requested(CONFIG).filter(|_| asked.id == *custom_config::NAME);
         if let Some(config) = config {
@@ -122,6 +125,103 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         sheet.preset = closest.map(|(preset, _)| Cow::Borrowed(preset));
     }
     admission(sheet);
+}
+
+/// Takes the best of the guide, and says what of the goal it does not meet.
+fn by_default(
+    ctx: &Context<'_>,
+    sheet: &mut Sheet,
+    goal: &Goal,
+    ranked: &[(&'static Preset, &'static str)],
+    (best, why): (&'static Preset, &'static str),
+) {
+    let mut alternatives = others(ranked, best);
+    let asks = goal.asks_for().filter(|_| !goal.is_met_by(best));
+    let reason = match asks {
+        None => format!("{}, and {why}, so `{}`", facts(ctx, sheet, goal, true), best.id),
+        Some(asks) => {
+            let (wished, against) = wished(ctx, sheet, goal);
+            if let Some(wished) = wished {
+                let why_not = format!("it is what the goal asks for, but {against}");
+                alternatives.insert(0, Alternative { value: json!(wished.id), why_not });
+            }
+            let against = match wished {
+                Some(wished) => format!("`{}` is not taken: {against}", wished.id),
+                None => against,
+            };
+            not_met(sheet, &asks, &against);
+            format!(
+                "the goal asks for {asks}, but {against}; {}, and {why}, so `{}`",
+                facts(ctx, sheet, goal, false),
+                best.id
+            )
+        }
+    };
+    let origin = match (goal.wish, sheet.architecture, refused(ctx, sheet, goal)) {
+        (None, architecture, None) if architecture != Architecture::Unknown => Origin::Analysis,
+        _ => Origin::Rule,
+    };
+    sheet.by(ID).decide(ROW, json!(best.id), origin, reason).alternatives = alternatives;
+    sheet.preset = Some(Cow::Borrowed(best));
+    admission(sheet);
+}
+
+fn not_met(sheet: &mut Sheet, asks: &str, against: &str) {
+    sheet.by(ID).risk(
+        Severity::Medium,
+        format!("the goal asks for {asks}, and the plan does not meet it: {against}"),
+        Some(format!("look at what was not taken for `{ROW}`, or change target or goal")),
+    );
+}
+
+/// The first preset that the goal asks for, and what speaks against it.
+fn wished(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> (Option<&'static Preset>, String) {
+    let found = candidates(ctx, sheet, goal).into_iter().map(|(preset, _)| preset);
+    let Some(preset) =
+        found.filter(|preset| goal.is_met_by(preset)).find(|preset| sheet.has(ctx, *preset))
+    else {
+        return (None, format!("amd-quark {} has no such preset", sheet.release.id));
+    };
+    let against = match verdict(ctx, sheet, preset) {
+        Check::Unwise(why) | Check::Impossible(why) | Check::Risky(_, why) => why,
+        Check::Fine if goal.refuses(preset) => "it rules that out too".to_owned(),
+        Check::Fine => "something else comes first".to_owned(),
+    };
+    (Some(preset), against)
+}
+
+/// What would be planned but for a goal that does not want it.
+fn refused(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> Option<String> {
+    let found = candidates(ctx, sheet, goal);
+    let refused = found.iter().map(|(preset, _)| *preset).filter(|preset| {
+        goal.refuses(preset)
+            && sheet.has(ctx, *preset)
+            && verdict(ctx, sheet, preset) == Check::Fine
+    });
+    let mut names: Vec<&str> = refused.map(|preset| preset.id.as_str()).collect();
+    if names.is_empty() {
+        // What would not be planned anyway is named too, so that it shows that the goal was understood.
+        let all = ctx.catalogue.presets().all().iter();
+        names = all.map(|preset| preset.id.as_str()).filter(|id| goal.refuses_name(id)).collect();
+    }
+    (!names.is_empty()).then(|| format!("the goal does not want {}", list(&names, 4)))
+}
+
+/// The presets that a goal keeps from being planned, and those that something else does.
+fn not_wanted(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> Vec<Alternative> {
+    if refused(ctx, sheet, goal).is_none() {
+        return Vec::new();
+    }
+    let found = candidates(ctx, sheet, goal).into_iter().map(|(preset, _)| preset);
+    let why_not = |preset: &Preset| match verdict(ctx, sheet, preset) {
+        Check::Unwise(why) | Check::Impossible(why) | Check::Risky(_, why) => why,
+        Check::Fine => "the goal does not want it; ask for it to have it all the same".to_owned(),
+    };
+    found
+        .filter(|preset| sheet.has(ctx, *preset))
+        .take(4)
+        .map(|preset| Alternative { value: json!(preset.id), why_not: why_not(preset) })
+        .collect()
 }
 
 /// Says what admits a preset that the strict profile of the target does not.
@@ -166,17 +266,18 @@ fn asked(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> Option<(Cow<'static, 
     Some((Cow::Borrowed(preset), "the goal names it and no other preset".to_owned()))
 }
 
-/// What the choice follows from.
-fn facts(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> String {
+/// What the choice follows from, `with_wish` or without.
+fn facts(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal, with_wish: bool) -> String {
     let target =
         sheet.target.map_or_else(String::new, |target| format!("the target is `{}`", target.id));
     let mut facts = vec![target];
     if sheet.architecture != Architecture::Unknown {
         facts.push(format!("the model looks like {}", sheet.architecture.with_article()));
     }
-    if let Some(wish) = goal.wish {
-        facts.push(format!("the goal asks for {}", wish.words()));
+    if let Some(asks) = goal.asks_for().filter(|_| with_wish) {
+        facts.push(format!("the goal asks for {asks}"));
     }
+    facts.extend(refused(ctx, sheet, goal));
     match goal.accuracy {
         Some(Accuracy::Critical) if goal.wish != Some(Wish::BestAccuracy) => {
             facts.push("accuracy is critical".to_owned())
@@ -217,26 +318,44 @@ fn matmul_carries_the_bytes(ctx: &Context<'_>) -> bool {
 
 /// The presets of the guide that nothing speaks against, best first.
 fn ranked(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> Vec<(&'static Preset, &'static str)> {
+    let mut found = candidates(ctx, sheet, goal);
+    found.retain(|(preset, _)| {
+        sheet.has(ctx, *preset)
+            && !goal.refuses(preset)
+            && verdict(ctx, sheet, preset) == Check::Fine
+    });
+    found
+}
+
+/// What the guide has, best first.
+fn candidates(
+    ctx: &Context<'_>,
+    sheet: &Sheet,
+    goal: &Goal,
+) -> Vec<(&'static Preset, &'static str)> {
     let Some(target) = sheet.target else { return Vec::new() };
     let tight = goal.is_tight();
+    let presets = ctx.catalogue.presets();
     let mut found: Vec<(&Preset, &str)> =
         guide::presets(wish(ctx, goal), tight, sheet.architecture, target.id.as_str())
             .into_iter()
-            .filter_map(|(id, why)| Some((ctx.catalogue.presets().get(id)?, why)))
+            .filter_map(|(id, why)| Some((presets.get(id)?, why)))
             .collect();
+    if goal.wish == Some(Wish::Block) && goal.asks_for().as_deref() != Some(Wish::Block.words()) {
+        let named = presets.all().iter().filter(|preset| goal.is_met_by(preset));
+        let named = named.filter(|preset| preset.family == PresetFamily::Block);
+        found.retain(|(preset, _)| !goal.is_met_by(preset));
+        found.splice(0..0, named.map(|preset| (preset, "it is the block format that is named")));
+    }
     if target.id == *"cpu" && machine::has_vnni(ctx) == Some(false) {
         // u8 activations with s8 weights saturate there; signed ones do not.
-        let signed =
-            ctx.catalogue.presets().get(if tight { "S8S8_AAWS_ADAROUND" } else { "S8S8_AAWS" });
+        let signed = presets.get(if tight { "S8S8_AAWS_ADAROUND" } else { "S8S8_AAWS" });
         let at = found.iter().position(|(preset, _)| saturates(preset));
         if let (Some(signed), Some(at)) = (signed, at) {
             found.insert(at, (signed, "signed INT8 does not saturate on a CPU without VNNI"));
         }
         found.sort_by_key(|(preset, _)| saturates(preset));
     }
-    found.retain(|(preset, _)| {
-        sheet.has(ctx, *preset) && verdict(ctx, sheet, preset) == Check::Fine
-    });
     found
 }
 

@@ -32,6 +32,7 @@ use crate::{
     plan::{Alternative, Choice},
     rules::{
         Context, Stage,
+        common::goal,
         sheet::{Asked, Check, Fallback, Sheet, list, lower},
         torch::{
             device_strategy,
@@ -74,7 +75,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     match asked {
         Some((scheme, said)) => {
             let check = verdict(ctx, sheet, scheme, &dims, Place::Anywhere);
-            let near = nearest(ctx, sheet, scheme, &dims).map(|other| (other, NEAR));
+            let near = nearest(ctx, sheet, &wishes, scheme, &dims).map(|other| (other, NEAR));
             let first = ranked.iter().copied().find(|(other, _)| other.id != scheme.id);
             let fallback = match near.or(first) {
                 Some((other, why)) => Fallback::Value(
@@ -86,10 +87,19 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             };
             let nothing_else = matches!(fallback, Fallback::Open(_));
             let value = json!(scheme.id);
+            let against = match &check {
+                Check::Unwise(why) | Check::Impossible(why) => Some(why.clone()),
+                Check::Fine | Check::Risky(..) => None,
+            };
             let asked = Asked { value: &value, origin: Origin::User, said: said.to_owned() };
             let stands = sheet.by(ID).settle(ctx, ROW, &asked, check, fallback);
             sheet.torch.scheme =
                 stands.as_ref().and_then(Value::as_str).and_then(|id| schemes.get(id));
+            let from_goal = requested.is_none() && stands != Some(value);
+            if let Some(why) = against.filter(|_| from_goal) {
+                let asks = format!("`{}`", scheme.id);
+                not_met(sheet, &asks, &format!("it is not taken, since {why}"));
+            }
             if nothing_else && sheet.torch.scheme.is_none() {
                 ask(ctx, sheet, &dims);
             }
@@ -97,14 +107,34 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         None => match best {
             Some((scheme, why)) => {
                 let nothing_known = sheet.torch.devices.is_empty() && !sheet.torch.on_cpu;
-                let origin = if wishes.wish.is_none() && nothing_known {
-                    Origin::Default
-                } else {
-                    Origin::Rule
-                };
-                let reason = format!("{}, so `{}`", because(sheet, &wishes, why), scheme.id);
+                let refuses = wishes.refused().is_some();
+                let nothing_said = wishes.wish.is_none() && wishes.unknown.is_empty() && !refuses;
+                let origin =
+                    if nothing_said && nothing_known { Origin::Default } else { Origin::Rule };
+                let mut alternatives = others(&ranked, scheme);
+                let mut reason = format!("{}, so `{}`", because(sheet, &wishes, why), scheme.id);
+                if let Some((asks, against, wished)) = unmet(ctx, sheet, &wishes, scheme, &dims) {
+                    let mut plain = wishes.clone();
+                    plain.wish = None;
+                    reason = format!(
+                        "the goal asks for {asks}, but {against}; {}, so `{}`",
+                        because(sheet, &plain, why),
+                        scheme.id
+                    );
+                    let wished = wished.filter(|wished| {
+                        !alternatives.iter().any(|other| other.value == json!(wished.id))
+                    });
+                    alternatives.splice(
+                        0..0,
+                        wished.map(|wished| Alternative {
+                            value: json!(wished.id),
+                            why_not: format!("it is what the goal asks for, but {against}"),
+                        }),
+                    );
+                    not_met(sheet, &asks, &against);
+                }
                 sheet.by(ID).decide(ROW, json!(scheme.id), origin, reason).alternatives =
-                    others(&ranked, scheme);
+                    alternatives;
                 sheet.torch.scheme = Some(scheme);
                 // What was said against it is kept, now that it is what stands.
                 if let Check::Risky(severity, why) =
@@ -114,9 +144,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
                 }
             }
             None => {
-                sheet
-                    .by(ID)
-                    .leave_open(ROW, "no scheme of the release fits devices, engine and shapes");
+                sheet.by(ID).leave_open(ROW, nothing_fits(&wishes));
                 ask(ctx, sheet, &dims);
             }
         },
@@ -127,10 +155,64 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     remarks(ctx, sheet);
 }
 
+fn nothing_fits(wishes: &Wishes) -> String {
+    let nothing = "no scheme of the release fits devices, engine and shapes";
+    match wishes.refused() {
+        Some(refused) => format!("{nothing}, and the goal does not want {refused}"),
+        None => nothing.to_owned(),
+    }
+}
+
+/// What the goal asks for and `chosen` is not, what speaks against it, and the first scheme that would be it.
+fn unmet(
+    ctx: &Context<'_>,
+    sheet: &Sheet,
+    wishes: &Wishes,
+    chosen: &Scheme,
+    dims: &[Dim],
+) -> Option<(String, String, Option<&'static Scheme>)> {
+    let schemes = ctx.catalogue.schemes();
+    let (asks, wished) = if wishes.schemes.is_empty() {
+        let wish = wishes.wish.filter(|wish| !wish.is_met_by(chosen));
+        match (wish, wishes.unknown.first()) {
+            (Some(wish), _) => {
+                let guide = guide::schemes(Some(wish), abilities(ctx, sheet));
+                let found = guide.iter().filter_map(|(id, _)| schemes.get(id));
+                (wish.words().to_owned(), found.filter(|one| wish.is_met_by(one)).collect())
+            }
+            (None, Some(name)) => (format!("`{name}`"), Vec::new()),
+            (None, None) => return None,
+        }
+    } else if wishes.schemes.iter().any(|scheme| scheme.id == chosen.id) {
+        return None;
+    } else {
+        (list(wishes.schemes.iter().map(|scheme| scheme.id.as_str()), 3), wishes.schemes.clone())
+    };
+    let Some(wished) = wished.into_iter().find(|one: &&Scheme| sheet.has(ctx, *one)) else {
+        let against = format!("amd-quark {} has no scheme of that name", sheet.release.id);
+        return Some((asks, against, None));
+    };
+    let why = match verdict(ctx, sheet, wished, dims, Place::Anywhere) {
+        Check::Unwise(why) | Check::Impossible(why) | Check::Risky(_, why) => why,
+        Check::Fine if wishes.refuses(wished) => "the goal does not want it either".to_owned(),
+        Check::Fine => "another one fits better".to_owned(),
+    };
+    Some((asks, format!("`{}` is not taken: {why}", wished.id), Some(wished)))
+}
+
+fn not_met(sheet: &mut Sheet, asks: &str, against: &str) {
+    sheet.by(ID).risk(
+        Severity::Medium,
+        format!("the goal asks for {asks}, and the plan does not meet it: {against}"),
+        Some(format!("look at what was not taken for `{ROW}`, or change the goal")),
+    );
+}
+
 /// Of the same kind the scheme with the largest groups that divide, where those that were asked for do not.
 fn nearest(
     ctx: &Context<'_>,
     sheet: &Sheet,
+    wishes: &Wishes,
     asked: &Scheme,
     dims: &[Dim],
 ) -> Option<&'static Scheme> {
@@ -141,6 +223,7 @@ fn nearest(
         scheme.family == asked.family
             && scheme.group_size().is_some_and(|own| own < group)
             && sheet.has(ctx, *scheme)
+            && !wishes.refuses(scheme)
             && matches!(check, Check::Fine | Check::Risky(Severity::Low, _))
     };
     ctx.catalogue.schemes().all().iter().filter(fits).max_by_key(|scheme| scheme.group_size())
@@ -162,6 +245,7 @@ fn because(sheet: &Sheet, wishes: &Wishes, why: &str) -> String {
     if let Some(engine) = sheet.torch.engine {
         facts.push(format!("`{}` serves it", engine.id));
     }
+    facts.extend(wishes.refused().map(|refused| format!("the goal does not want {refused}")));
     if facts.is_empty() {
         facts.push("neither goal nor device is known".to_owned());
     }
@@ -210,7 +294,8 @@ fn ranked(
         .filter_map(|(id, why)| Some((ctx.catalogue.schemes().get(id)?, why)));
     let mut found: Vec<(&Scheme, &str)> = Vec::new();
     for one in named.into_iter().chain(guide).chain(rest) {
-        if !found.iter().any(|(scheme, _)| scheme.id == one.0.id) && sheet.has(ctx, one.0) {
+        let known = found.iter().any(|(scheme, _)| scheme.id == one.0.id);
+        if !known && sheet.has(ctx, one.0) && !wishes.refuses(one.0) {
             found.push(one);
         }
     }
@@ -234,9 +319,11 @@ fn ranked(
 fn fits(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme) -> Option<bool> {
     let modules = ctx.modules?;
     let after = estimate::torch::sizes(modules, sheet.torch.schemes(scheme)).after;
-    let ranks = ctx.intent.tensor_parallel.unwrap_or(1).max(1);
-    let memory = sheet.torch.devices.iter().filter_map(|target| target.memory).min()?;
-    Some(after <= memory.saturating_mul(ranks) / 5 * 4)
+    let devices = sheet.torch.devices.iter();
+    let memory = devices
+        .filter_map(|target| Some(target.memory?.saturating_mul(target.sharing(ctx))))
+        .min()?;
+    Some(after <= memory / 5 * 4)
 }
 
 /// The two next best, with when they would be taken.
@@ -312,7 +399,7 @@ fn remarks(ctx: &Context<'_>, sheet: &mut Sheet) {
     let known = !sheet.torch.devices.is_empty() || sheet.torch.on_cpu;
     let four_bit_activations =
         scheme.activation.as_ref().is_some_and(|a| ["int4", "fp4"].contains(&a.dtype.as_str()));
-    let multi = ctx.intent.tensor_parallel.is_some_and(|ranks| ranks > 1);
+    let multi = goal::tensor_parallel(ctx).is_some_and(|ranks| ranks > 1);
     let text_only = facts.architectures.first().is_some_and(|name| name == "Llama4ForCausalLM");
     let said = sheet.torch.engine.and_then(|engine| {
         let support = scheme.engines.get(&engine.id)?;

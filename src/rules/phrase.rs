@@ -149,9 +149,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 fn ends_clause(between: &str) -> bool {
     between.contains([',', ';', ':', '!', '?', '(', ')', '\n', '–', '—', '，', '；', '。', '、'])
         || between.contains(" - ")
-        || between.split_once('.').is_some_and(|(_, rest)| {
-            rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || c == '.')
-        })
+        || between.split_once('.').is_some_and(|(_, rest)| rest.starts_with(char::is_whitespace))
 }
 
 /// A whole number in digits, or up to sixteen in words.
@@ -184,11 +182,8 @@ pub fn wanted_and_not(text: &str) -> (String, String) {
             let next = telling(at + 1);
             let turns =
                 this == "and" && (VERBS.contains(&next) || WANTED_AFTER_AND.contains(&next));
-            if this == "but" && word(at.saturating_sub(1)) != "anything" || turns {
-                negated = false;
-            } else if named && (place || VERBS.contains(&this)) {
-                negated = false;
-            }
+            let opposes = this == "but" && word(at.saturating_sub(1)) != "anything";
+            negated = !(opposes || turns || named && (place || VERBS.contains(&this)));
             let says_nothing = FILLERS.contains(&this)
                 || VERBS.contains(&this)
                 || PLACES.contains(&this)

@@ -205,7 +205,7 @@ pub fn read(ctx: &Context<'_>) -> Goal {
     let words = phrase::words(&wanted);
     let mut goal = Goal {
         text: words.join(" "),
-        unwanted: phrase::words(&unwanted),
+        unwanted: formats_of_the_result(phrase::words(&unwanted)),
         wish: wish(&words),
         block: one_block_format(&words),
         ..Goal::default()
@@ -283,6 +283,27 @@ fn makes(wish: Wish, words: &[String]) -> bool {
             "most accurate",
         ]),
     }
+}
+
+/// Without the words that tell something of inputs, outputs or shapes: "no int8 inputs", "no dynamic axes".
+fn formats_of_the_result(words: Vec<String>) -> Vec<String> {
+    const OTHERS: [&str; 12] = [
+        "input",
+        "inputs",
+        "output",
+        "outputs",
+        "io",
+        "shape",
+        "shapes",
+        "axes",
+        "batch",
+        "dims",
+        "dim",
+        "dimensions",
+    ];
+    let tells = |at: usize| words.get(at + 1).is_some_and(|next| OTHERS.contains(&next.as_str()));
+    let kept = |(at, _): &(usize, &String)| !tells(*at);
+    words.iter().enumerate().filter(kept).map(|(_, word)| word.clone()).collect()
 }
 
 fn wish(words: &[String]) -> Option<Wish> {
@@ -370,6 +391,7 @@ pub fn names_block_format(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalogue::Catalogue;
 
     #[test]
     fn words_make_wishes_and_descriptions_do_not() {
@@ -407,5 +429,25 @@ mod tests {
         check("tensor parallel", None);
         check("tensor parallel, 8 bit", None);
         check("best throughput", None);
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_refused_by_name_format_and_algorithm() {
+        let check = |unwanted: &str, preset: &str, expected: bool| {
+            let unwanted_words = formats_of_the_result(phrase::words(unwanted));
+            let goal = Goal { unwanted: unwanted_words, ..Goal::default() };
+            let preset = Catalogue.presets().get(preset).unwrap();
+            assert_eq!(goal.refuses(preset), expected, "`{unwanted}`: `{}`", preset.id);
+        };
+        check("do not use XINT8", "XINT8_ADAROUND", true);
+        check("no xint8_adaround", "XINT8", false);
+        check("no finetuning", "INT8_CNN_ACCURATE", true);
+        check("no adaround", "XINT8_ADAQUANT", false);
+        check("no int4", "MATMUL_NBITS", true);
+        check("never mxfp4", "MXFP4E2M1", true);
+        check("never mxfp4", "BFP16", false);
+        check("no block formats", "BFP16", true);
+        check("no int8 inputs", "A8W8", false);
+        check("", "A8W8", false);
     }
 }

@@ -165,6 +165,8 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         Loaded::AtLeast(bytes) => format!("at least {} in 16 bits, by its config", size(bytes)),
         Loaded::Unknown => "a size that is not known".to_owned(),
     };
+    let spare = on.is_some() && room != Room::OneGpu;
+    let size = if spare { format!("{size}, and a fifth for activations") } else { size };
     let whole = sheet
         .torch
         .scheme
@@ -177,9 +179,11 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     // What is named in the goal is a wish, what the environment says a fact.
     let seen = if on.is_some() { Origin::Rule } else { Origin::Environment };
     let gpu = on.as_ref().map_or("GPU".to_owned(), shown);
-    let holder = smallest(sheet).map_or("device usually holds".to_owned(), |(_, target)| {
-        format!("{} holds", shown(target))
-    });
+    let too_small = |memory: u64| loaded.bytes().is_some_and(|bytes| bytes > memory);
+    let holder = match smallest(sheet) {
+        Some((memory, target)) if too_small(memory) => format!("{} holds", shown(target)),
+        _ => "device usually holds".to_owned(),
+    };
     let default = if sheet.torch.file_to_file_only {
         (
             "file_to_file",

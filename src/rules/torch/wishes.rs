@@ -98,7 +98,7 @@ impl Wishes {
             };
             is_format(word)
                 && (scheme.id.as_str().split('_').any(|part| part == word)
-                    || dtypes.iter().any(|dtype| has(dtype)))
+                    || dtypes.iter().any(has))
         };
         let four_bit = scheme.bits < 5.0;
         let mut names =
@@ -130,6 +130,17 @@ fn is_format(word: &str) -> bool {
         && word.contains(|c: char| c.is_ascii_digit())
 }
 
+/// Without the formats that are not wanted for the KV cache only: "no fp8 kv cache".
+fn without_cache_formats(words: Vec<String>) -> Vec<String> {
+    const REACH: usize = 3;
+    let of_cache = |at: usize| {
+        let behind = words.iter().skip(at + 1).take(REACH);
+        behind.take_while(|word| !is_format(word)).any(|word| word == "kv")
+    };
+    let kept = |(at, word): &(usize, &String)| !(is_format(word) && of_cache(*at));
+    words.iter().enumerate().filter(kept).map(|(_, word)| word.clone()).collect()
+}
+
 fn says(joined: &str, phrase: &str) -> bool {
     format!(" {joined} ").contains(&format!(" {phrase} "))
 }
@@ -138,7 +149,7 @@ fn says(joined: &str, phrase: &str) -> bool {
 pub fn read(ctx: &Context<'_>) -> Wishes {
     let (wanted, unwanted) = phrase::wanted_and_not(goal::text(ctx));
     let words = apart(phrase::words(&wanted));
-    let unwanted = phrase::words(&unwanted);
+    let unwanted = without_cache_formats(phrase::words(&unwanted));
     let joined = words.join(" ");
     let says = |phrase: &str| self::says(&joined, phrase);
     let any = |phrases: &[&str]| phrases.iter().any(|phrase| says(phrase));
@@ -342,5 +353,17 @@ mod tests {
         check("MI300X x 4", Some(Some(4)));
         check("amd-quark 0.13 MI300X", Some(None));
         check("H100", None);
+    }
+
+    #[test]
+    fn a_format_that_the_cache_shall_not_have_may_stand_elsewhere() {
+        let check = |text: &str, expected: &str| {
+            let kept = without_cache_formats(phrase::words(text)).join(" ");
+            assert_eq!(kept, expected, "`{text}`");
+        };
+        check("no fp8 kv cache", "no kv cache");
+        check("do not use fp8 for the kv cache", "do not use for the kv cache");
+        check("no int4 or fp8 kv cache", "no int4 or kv cache");
+        check("no fp8", "no fp8");
     }
 }

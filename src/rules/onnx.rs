@@ -10,6 +10,7 @@ pub mod bf16_cast;
 pub mod calibration_data;
 pub mod calibration_memory;
 pub mod calibration_method;
+pub mod candidates;
 pub mod cpu_saturation;
 pub mod custom_config;
 pub mod custom_domains;

@@ -4,6 +4,7 @@ pub mod algorithm;
 pub mod algorithm_configs;
 pub mod attention_scheme;
 pub mod calibration;
+pub mod candidates;
 pub mod choice;
 pub mod device_strategy;
 pub mod entry_point;

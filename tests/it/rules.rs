@@ -25,15 +25,17 @@ use serde_json::{Value, json};
 use fixture::Case;
 
 /// Files under the folders of rules that are no rules.
-const HELPERS: [&str; 14] = [
+const HELPERS: [&str; 16] = [
     "common/goal.rs",
     "common/machine.rs",
     "common/versions.rs",
+    "onnx/candidates.rs",
     "onnx/custom_config.rs",
     "onnx/guide.rs",
     "onnx/lookup.rs",
     "onnx/shapes.rs",
     "torch/algorithm_configs.rs",
+    "torch/candidates.rs",
     "torch/choice.rs",
     "torch/fitness.rs",
     "torch/groups.rs",

@@ -29,7 +29,7 @@ use crate::{
     rules::{
         Context, Stage,
         common::machine,
-        onnx::shapes,
+        onnx::{npu_batch, shapes},
         sheet::{Check, Sheet},
     },
     vocab::{Origin, Severity},
@@ -162,11 +162,7 @@ fn sample_bytes(ctx: &Context<'_>) -> Option<u64> {
 }
 
 fn batch(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let first_of = |input: &TensorFacts| {
-        let fixed = sheet.fixed_shapes.get(&input.name).and_then(|dims| dims.first().copied());
-        fixed.or_else(|| input.shape.as_ref()?.first()?.fixed())
-    };
-    let fixed = ctx.onnx().inputs.iter().find_map(first_of);
+    let fixed = npu_batch::fixed(ctx, sheet);
     let npu = sheet.target.and_then(|target| target.batch);
     let histogram = sheet.method.is_some_and(|method| method.histogram);
     let default = match fixed {

@@ -16,7 +16,7 @@
 //! - microsoft/onnxruntime#6004, #5849, #14642, #12088; pytorch/pytorch#103646
 
 use crate::{
-    rules::{Context, Stage, common::machine, onnx::preset, sheet::Sheet},
+    rules::{Context, Stage, common::machine, onnx::candidates, sheet::Sheet},
     vocab::Severity,
 };
 
@@ -28,7 +28,8 @@ pub const STAGE: Stage = Stage::Assess;
 /// Warns.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let on_cpu = sheet.target.is_some_and(|target| target.id == *"cpu");
-    let Some(chosen) = sheet.preset.clone().filter(|chosen| on_cpu && preset::saturates(chosen))
+    let Some(chosen) =
+        sheet.preset.clone().filter(|chosen| on_cpu && candidates::saturates(chosen))
     else {
         return;
     };

@@ -27,7 +27,7 @@ use crate::{
     plan::Alternative,
     rules::{
         Context, Stage,
-        onnx::lookup::Lookup,
+        onnx::lookup::{Entry, Lookup},
         sheet::{Sheet, list},
     },
     vocab::{Architecture, Severity},
@@ -72,20 +72,27 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     if nodes.is_empty() {
         return;
     }
-    let names: Vec<&str> =
-        nodes.iter().map(|node| node.name()).filter(|name| !name.is_empty()).collect();
-    let shown: Vec<&str> = nodes
+    let excluded = sheet.value(ROW).and_then(|value| value.as_array()).cloned().unwrap_or_default();
+    let excluded: Vec<Entry<'_>> =
+        excluded.iter().filter_map(|entry| entry.as_str()).map(Entry::read).collect();
+    let left: Vec<Node<'_>> = nodes
         .iter()
-        .filter(|node| matches!(node.op_type(), "Softmax" | "Sigmoid" | "Concat"))
-        .map(|node| node.name())
-        .filter(|name| !name.is_empty())
+        .copied()
+        .filter(|node| !excluded.iter().any(|entry| entry.means(*node)))
         .collect();
-    let asked = ctx.requested(ROW).and_then(|value| value.as_array());
-    if asked.is_some_and(|list| {
-        list.iter().any(|name| name.as_str().is_some_and(|name| shown.contains(&name)))
-    }) {
+    let named = |nodes: &[Node<'_>], op_types: &[&str]| {
+        let nodes = nodes.iter().filter(|node| {
+            !node.name().is_empty() && (op_types.is_empty() || op_types.contains(&node.op_type()))
+        });
+        nodes.map(|node| node.name().to_owned()).collect::<Vec<_>>()
+    };
+    let names = named(&nodes, &[]);
+    let still = named(&left, &[]);
+    if still.is_empty() && !names.is_empty() {
         return;
     }
+    let telling = named(&left, &["Softmax", "Sigmoid", "Concat"]);
+    let shown = if telling.is_empty() { &still } else { &telling };
     let what = if dfl { "a box decoder with a softmax over bins" } else { "a box decoder" };
     if names.is_empty() {
         sheet.by(ID).risk(
@@ -101,9 +108,14 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             why_not: format!("behind the last convolutions is {what} that loses accuracy in INT8; take this to keep it in float"),
         });
     }
+    let count = if left.len() == nodes.len() {
+        format!("{} nodes", nodes.len())
+    } else {
+        format!("{} of its {} nodes are still quantized", left.len(), nodes.len())
+    };
     sheet.by(ID).risk(
         Severity::Medium,
-        format!("behind the last convolutions is {what} ({} nodes, {}): with 8-bit scales confidences can become 0 and boxes shift", nodes.len(), list(&shown, 4)),
+        format!("behind the last convolutions is {what} ({count}, {}): with 8-bit scales confidences can become 0 and boxes shift", list(shown, 4)),
         Some(format!("set `{ROW}` to the nodes that are proposed there, and check mAP")),
     );
 }

@@ -17,6 +17,7 @@
 use serde_json::json;
 
 use crate::{
+    facts::{Dim, TensorFacts},
     plan::Choice,
     rules::{
         Context, Stage,
@@ -31,16 +32,39 @@ pub const ID: &str = "npu-batch";
 /// When it runs.
 pub const STAGE: Stage = Stage::Tune;
 
+/// The batch that the model is fixed to: the leading size of its first input that is no state.
+pub fn fixed(ctx: &Context<'_>, sheet: &Sheet) -> Option<u64> {
+    let rank = |input: &&TensorFacts| input.shape.as_ref().map_or(0, Vec::len);
+    let mut inputs = ctx.onnx().inputs.iter().filter(|input| !is_state(ctx, input));
+    // A single number or a list, such as a sampling rate, is no batch where there are larger inputs.
+    let first = inputs.clone().find(|input| rank(input) > 1).or_else(|| inputs.next())?;
+    leading(sheet, first)
+}
+
+fn leading(sheet: &Sheet, input: &TensorFacts) -> Option<u64> {
+    let fixed = sheet.fixed_shapes.get(&input.name).and_then(|dims| dims.first().copied());
+    fixed.or_else(|| input.shape.as_ref()?.first()?.fixed())
+}
+
+/// Whether the symbol that leads another input stands further behind in this one: `2 x batch x 64`.
+fn is_state(ctx: &Context<'_>, input: &TensorFacts) -> bool {
+    let behind = input.shape.iter().flat_map(|shape| shape.iter().skip(1));
+    let symbols = behind.filter(|dim| matches!(dim, Dim::Symbol(name) if name != "?"));
+    let leads = |dim: &Dim| {
+        let mut inputs = ctx.onnx().inputs.iter().filter(|other| other.name != input.name);
+        inputs.any(|other| other.shape.as_ref().is_some_and(|shape| shape.first() == Some(dim)))
+    };
+    let leading = input.shape.as_ref().and_then(|shape| shape.first());
+    leading.is_some_and(|dim| dim.fixed().is_some()) && symbols.into_iter().any(leads)
+}
+
 /// Looks at the batch of every image input.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let Some(target) = sheet.target else { return };
     let Some(batch) = target.batch else { return };
-    let first = |name: &str, declared: Option<u64>| {
-        sheet.fixed_shapes.get(name).map_or(declared, |dims| dims.first().copied())
-    };
     let wrong = ctx.onnx().inputs.iter().find_map(|input| {
-        let shape = input.shape.as_ref().filter(|shape| shape.len() == 4)?;
-        let size = first(&input.name, shape.first().and_then(|dim| dim.fixed()))?;
+        input.shape.as_ref().filter(|shape| shape.len() == 4)?;
+        let size = leading(sheet, input).filter(|_| !is_state(ctx, input))?;
         (size != batch).then(|| (input.name.clone(), size, shapes::show(input)))
     });
     let Some((name, size, shape)) = wrong else { return };

@@ -7,6 +7,7 @@
 //!
 //! Quark has 65 named configs and checks hardly anything: a preset that the target cannot run still gives a
 //! file. On the NPU's CNN flow other scales than powers of two are dropped to ordinary floats without a word.
+//! What the goal does not want is not taken unless you ask for it, and what it wants and cannot have is a risk.
 //!
 //! # Example
 //!
@@ -35,8 +36,11 @@ use crate::{
             goal::{self, Goal, Wish},
             machine,
         },
-        onnx::{custom_config, custom_ops, guide, opset_floor},
-        sheet::{Asked, Check, Fallback, Sheet, list, lower},
+        onnx::{
+            candidates::{closest, not_wanted, others, ranked, refused, wish, wished},
+            custom_config, custom_ops, guide, opset_floor,
+        },
+        sheet::{Asked, Check, Fallback, Sheet, list},
     },
     vocab::{Architecture, Origin, Severity},
 };
@@ -80,38 +84,41 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let ranked = ranked(ctx, sheet, &goal);
     let Some((asked, said)) = asked(ctx, sheet, &goal) else {
         let Some((best, why)) = ranked.first().copied() else {
-            sheet.by(ID).leave_open(
-                ROW,
-                format!(
+            let reason = match refused(ctx, sheet, &goal) {
+                Some(refused) => format!("{refused}, and nothing else fits `{}`", target.id),
+                None => format!(
                     "nothing is known of the architecture, so no preset for `{}` follows",
                     target.id
                 ),
-            );
+            };
+            let others = not_wanted(ctx, sheet, &goal);
+            sheet.by(ID).leave_open(ROW, reason).alternatives = others;
             return;
         };
-        let reason = format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal), best.id);
-        let origin = match (goal.wish, sheet.architecture) {
-            (Some(_), _) | (None, Architecture::Unknown) => Origin::Rule,
-            (None, _) => Origin::Analysis,
-        };
-        sheet.by(ID).decide(ROW, json!(best.id), origin, reason).alternatives =
-            others(&ranked, best);
-        sheet.preset = Some(Cow::Borrowed(best));
-        admission(sheet);
+        by_default(ctx, sheet, &goal, &ranked, (best, why));
         return;
     };
     let check = verdict(ctx, sheet, &asked);
     let closest = closest(&asked, &ranked);
     let fallback = match closest {
         Some((preset, why)) => {
-            let reason = format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal), preset.id);
+            let reason =
+                format!("{}, and {why}, so `{}`", facts(ctx, sheet, &goal, true), preset.id);
             Fallback::Value(json!(preset.id), Origin::Rule, reason)
         }
         None => Fallback::Open("no preset is known that fits instead".to_owned()),
     };
     let value = json!(asked.id);
+    let against = match &check {
+        Check::Unwise(why) | Check::Impossible(why) => Some(why.clone()),
+        Check::Fine | Check::Risky(..) => None,
+    };
+    let from_goal = ctx.requested(ROW).is_none();
     let asked_for = Asked { value: &value, origin: Origin::User, said };
     let Some(stands) = sheet.by(ID).settle(ctx, ROW, &asked_for, check, fallback) else { return };
+    if let Some(why) = against.filter(|_| from_goal && stands != value) {
+        not_met(sheet, &format!("`{}`", asked.id), &format!("it is not taken, since {why}"));
+    }
     if stands == value {
         let config = ctx.requested(CONFIG).filter(|_| asked.id == *custom_config::NAME);
         if let Some(config) = config {
@@ -122,6 +129,53 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         sheet.preset = closest.map(|(preset, _)| Cow::Borrowed(preset));
     }
     admission(sheet);
+}
+
+/// Takes the best of the guide, and says what of the goal it does not meet.
+fn by_default(
+    ctx: &Context<'_>,
+    sheet: &mut Sheet,
+    goal: &Goal,
+    ranked: &[(&'static Preset, &'static str)],
+    (best, why): (&'static Preset, &'static str),
+) {
+    let mut alternatives = others(ranked, best);
+    let asks = goal.asks_for().filter(|_| !goal.is_met_by(best));
+    let reason = match asks {
+        None => format!("{}, and {why}, so `{}`", facts(ctx, sheet, goal, true), best.id),
+        Some(asks) => {
+            let (wished, against) = wished(ctx, sheet, goal);
+            if let Some(wished) = wished {
+                let why_not = format!("it is what the goal asks for, but {against}");
+                alternatives.insert(0, Alternative { value: json!(wished.id), why_not });
+            }
+            let against = match wished {
+                Some(wished) => format!("`{}` is not taken: {against}", wished.id),
+                None => against,
+            };
+            not_met(sheet, &asks, &against);
+            format!(
+                "the goal asks for {asks}, but {against}; {}, and {why}, so `{}`",
+                facts(ctx, sheet, goal, false),
+                best.id
+            )
+        }
+    };
+    let origin = match (goal.wish, sheet.architecture, refused(ctx, sheet, goal)) {
+        (None, architecture, None) if architecture != Architecture::Unknown => Origin::Analysis,
+        _ => Origin::Rule,
+    };
+    sheet.by(ID).decide(ROW, json!(best.id), origin, reason).alternatives = alternatives;
+    sheet.preset = Some(Cow::Borrowed(best));
+    admission(sheet);
+}
+
+fn not_met(sheet: &mut Sheet, asks: &str, against: &str) {
+    sheet.by(ID).risk(
+        Severity::Medium,
+        format!("the goal asks for {asks}, and the plan does not meet it: {against}"),
+        Some(format!("look at what was not taken for `{ROW}`, or change target or goal")),
+    );
 }
 
 /// Says what admits a preset that the strict profile of the target does not.
@@ -166,17 +220,18 @@ fn asked(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> Option<(Cow<'static, 
     Some((Cow::Borrowed(preset), "the goal names it and no other preset".to_owned()))
 }
 
-/// What the choice follows from.
-fn facts(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> String {
+/// What the choice follows from, `with_wish` or without.
+fn facts(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal, with_wish: bool) -> String {
     let target =
         sheet.target.map_or_else(String::new, |target| format!("the target is `{}`", target.id));
     let mut facts = vec![target];
     if sheet.architecture != Architecture::Unknown {
         facts.push(format!("the model looks like {}", sheet.architecture.with_article()));
     }
-    if let Some(wish) = goal.wish {
-        facts.push(format!("the goal asks for {}", wish.words()));
+    if let Some(asks) = goal.asks_for().filter(|_| with_wish) {
+        facts.push(format!("the goal asks for {asks}"));
     }
+    facts.extend(refused(ctx, sheet, goal));
     match goal.accuracy {
         Some(Accuracy::Critical) if goal.wish != Some(Wish::BestAccuracy) => {
             facts.push("accuracy is critical".to_owned())
@@ -193,93 +248,6 @@ fn facts(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> String {
         facts.push(format!("the profile `{}` holds", profile.id));
     }
     facts.join(", ")
-}
-
-/// The wish, with "smallest" and "weights only" resolved by where the bytes are.
-fn wish(ctx: &Context<'_>, goal: &Goal) -> Option<Wish> {
-    if goal.wish != Some(Wish::Smallest) {
-        return goal.wish;
-    }
-    Some(if matmul_carries_the_bytes(ctx) { Wish::WeightsOnly } else { Wish::Int8 })
-}
-
-fn matmul_carries_the_bytes(ctx: &Context<'_>) -> bool {
-    let total = ctx
-        .onnx()
-        .weights
-        .as_ref()
-        .map_or(0, |weights| weights.initializer_bytes + weights.constant_bytes);
-    match ctx.graph {
-        Some(graph) => total > 0 && estimate::constant_matmul_bytes(graph) * 2 > total,
-        None => ctx.count("MatMul") > 0 && ctx.count("Conv") == 0,
-    }
-}
-
-/// The presets of the guide that nothing speaks against, best first.
-fn ranked(ctx: &Context<'_>, sheet: &Sheet, goal: &Goal) -> Vec<(&'static Preset, &'static str)> {
-    let Some(target) = sheet.target else { return Vec::new() };
-    let tight = goal.is_tight();
-    let mut found: Vec<(&Preset, &str)> =
-        guide::presets(wish(ctx, goal), tight, sheet.architecture, target.id.as_str())
-            .into_iter()
-            .filter_map(|(id, why)| Some((ctx.catalogue.presets().get(id)?, why)))
-            .collect();
-    if target.id == *"cpu" && machine::has_vnni(ctx) == Some(false) {
-        // u8 activations with s8 weights saturate there; signed ones do not.
-        let signed =
-            ctx.catalogue.presets().get(if tight { "S8S8_AAWS_ADAROUND" } else { "S8S8_AAWS" });
-        let at = found.iter().position(|(preset, _)| saturates(preset));
-        if let (Some(signed), Some(at)) = (signed, at) {
-            found.insert(at, (signed, "signed INT8 does not saturate on a CPU without VNNI"));
-        }
-        found.sort_by_key(|(preset, _)| saturates(preset));
-    }
-    found.retain(|(preset, _)| {
-        sheet.has(ctx, *preset) && verdict(ctx, sheet, preset) == Check::Fine
-    });
-    found
-}
-
-/// Whether products of its unsigned activations and signed weights can saturate on a CPU without VNNI.
-pub fn saturates(preset: &Preset) -> bool {
-    use crate::catalogue::presets::ElementType::{QInt8, QUInt8};
-    preset.activation.r#type == QUInt8
-        && preset.weight.r#type == QInt8
-        && !preset.dynamic
-        && !preset.reduce_range
-}
-
-/// The two next best, with when they would be taken.
-fn others(ranked: &[(&'static Preset, &'static str)], best: &Preset) -> Vec<Alternative> {
-    ranked
-        .iter()
-        .filter(|(preset, _)| preset.id != best.id)
-        .take(2)
-        .map(|(preset, _)| Alternative {
-            value: json!(preset.id),
-            why_not: format!(
-                "`{}` comes first; this one is for: {}",
-                best.id,
-                lower(&preset.use_when)
-            ),
-        })
-        .collect()
-}
-
-/// What to take instead of one that is refused: of the allowed ones that with the same algorithms, else the best.
-fn closest(
-    asked: &Preset,
-    ranked: &[(&'static Preset, &'static str)],
-) -> Option<(&'static Preset, &'static str)> {
-    let tuned = |preset: &Preset| {
-        preset.algorithms.iter().filter(|a| *a != "CLE").cloned().collect::<Vec<_>>()
-    };
-    ranked
-        .iter()
-        .filter(|(preset, _)| preset.id != asked.id)
-        .find(|(preset, _)| !tuned(asked).is_empty() && tuned(preset) == tuned(asked))
-        .or_else(|| ranked.iter().find(|(preset, _)| preset.id != asked.id))
-        .copied()
 }
 
 /// Whether a preset may be planned on the target.

@@ -108,8 +108,12 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
             && sheet.has(ctx, *algorithm)
             && has_config(ctx, sheet, algorithm)
     };
-    let mut found: Vec<&TorchAlgorithm> =
-        FOUR_BIT.iter().filter_map(|id| all.get(id)).filter(fitting).collect();
+    let unwanted = wishes::read(ctx).unwanted_algorithms;
+    let (refused, mut found): (Vec<&TorchAlgorithm>, Vec<&TorchAlgorithm>) = FOUR_BIT
+        .iter()
+        .filter_map(|id| all.get(id))
+        .filter(fitting)
+        .partition(|one| unwanted.iter().any(|other| other.id == one.id));
     let four_bit = all.get("awq").is_some_and(|awq| awq.suits.contains(&scheme.family));
     let whose = whose(ctx, sheet);
     if !four_bit {
@@ -119,6 +123,13 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
             format!("nothing was asked for, and `{}` is usually taken without one", scheme.id)
         };
         return (None, Origin::Default, reason);
+    }
+    let refused = (!refused.is_empty()).then(|| {
+        let names = list(refused.iter().map(|one| one.id.as_str()), 4);
+        format!("the goal does not want {names}")
+    });
+    if let Some(refused) = refused.as_ref().filter(|_| found.is_empty()) {
+        return (None, Origin::Rule, format!("{refused}, and nothing else suits `{}`", scheme.id));
     }
     if found.is_empty() {
         let has = of_template(ctx, sheet);
@@ -159,6 +170,10 @@ fn default(ctx: &Context<'_>, sheet: &Sheet) -> (Option<&'static TorchAlgorithm>
         ),
         None => String::new(),
     };
+    let reason = match refused {
+        Some(refused) => format!("{refused}; {reason}"),
+        None => reason,
+    };
     (best, Origin::Rule, reason)
 }
 
@@ -169,12 +184,14 @@ fn alternatives(
     chosen: Option<&TorchAlgorithm>,
 ) -> Vec<Alternative> {
     let Some(scheme) = sheet.torch.scheme else { return Vec::new() };
+    let unwanted = wishes::read(ctx).unwanted_algorithms;
     ctx.catalogue
         .torch_algorithms()
         .all()
         .iter()
         .filter(|one| chosen.is_none_or(|chosen| chosen.id != one.id))
         .filter(|one| one.suits.contains(&scheme.family) && one.broken.is_none())
+        .filter(|one| !unwanted.iter().any(|other| other.id == one.id))
         .filter(|one| sheet.has(ctx, *one) && has_config(ctx, sheet, one))
         .filter(|one| device_strategy::forbids(&sheet.torch.strategy, one).is_none())
         .take(2)

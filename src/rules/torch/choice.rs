@@ -9,7 +9,7 @@ use crate::{
         named_files::{NamedFile, TemplateFile},
         torch::LinearModule,
     },
-    rules::torch::lookup,
+    rules::{Context, common::goal, torch::lookup},
     vocab::ReleaseId,
 };
 
@@ -63,6 +63,13 @@ pub struct Target {
     pub memory: Option<u64>,
     /// How many there are, where that is known.
     pub count: Option<u64>,
+}
+
+impl Target {
+    /// How many of them share the model: the tensor-parallel ranks, else all that there are.
+    pub fn sharing(&self, ctx: &Context<'_>) -> u64 {
+        goal::tensor_parallel(ctx).or(self.count).unwrap_or(1).max(1)
+    }
 }
 
 impl TorchChoice {

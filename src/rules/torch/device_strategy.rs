@@ -30,7 +30,7 @@ use crate::{
     rules::{
         Context, Stage,
         sheet::{Check, Sheet, size},
-        torch::{hardware, wishes},
+        torch::{choice::Target, hardware, wishes},
     },
     vocab::{Origin, Severity},
 };
@@ -65,14 +65,62 @@ enum Room {
 pub fn needs_files(ctx: &Context<'_>, sheet: &Sheet) -> bool {
     let large = estimate::torch::loaded(ctx.analysis).bytes().is_some_and(|bytes| bytes > LARGE);
     sheet.torch.file_to_file_only
-        || match room(ctx) {
+        || match room(ctx, sheet).0 {
             Room::Nowhere => true,
             Room::Unknown => large,
             _ => false,
         }
 }
 
-fn room(ctx: &Context<'_>) -> Room {
+/// Where the model can be held, and the device that says so where nothing is known of the machine.
+fn room<'s>(ctx: &Context<'_>, sheet: &'s Sheet) -> (Room, Option<&'s Target>) {
+    match room_here(ctx) {
+        Room::Unknown => match room_on_target(ctx, sheet) {
+            Some((room, target)) => (room, Some(target)),
+            None => (Room::Unknown, None),
+        },
+        room => (room, None),
+    }
+}
+
+/// Whether the smallest of the devices that will run the result holds the model too.
+fn room_on_target<'s>(ctx: &Context<'_>, sheet: &'s Sheet) -> Option<(Room, &'s Target)> {
+    let (memory, target) = smallest(sheet)?;
+    let loaded = estimate::torch::loaded(ctx.analysis);
+    let bytes = loaded.bytes()?;
+    let need = bytes.saturating_add(bytes / 5);
+    // What has at least some size may have any that is larger.
+    if need <= memory.saturating_mul(target.count.unwrap_or(1))
+        && !matches!(loaded, Loaded::Bytes(_))
+    {
+        return None;
+    }
+    let room = if need <= memory {
+        Room::OneGpu
+    } else if need <= memory.saturating_mul(target.count.unwrap_or(1)) {
+        Room::SeveralGpus
+    } else if bytes > LARGE {
+        return None;
+    } else {
+        Room::Spread
+    };
+    Some((room, target))
+}
+
+/// The device with the least memory.
+fn smallest(sheet: &Sheet) -> Option<(u64, &Target)> {
+    let known = sheet.torch.devices.iter().filter_map(|target| Some((target.memory?, target)));
+    known.min_by_key(|(memory, _)| *memory)
+}
+
+fn shown(target: &Target) -> String {
+    match target.memory {
+        Some(memory) => format!("{} ({})", target.name, size(memory)),
+        None => target.name.clone(),
+    }
+}
+
+fn room_here(ctx: &Context<'_>) -> Room {
     let Some(hardware) = ctx.environment.map(|environment| &environment.hardware) else {
         return Room::Unknown;
     };
@@ -107,7 +155,8 @@ fn room(ctx: &Context<'_>) -> Room {
 
 /// Settles the row.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let room = room(ctx);
+    let (room, on) = room(ctx, sheet);
+    let on = on.cloned();
     let loaded = estimate::torch::loaded(ctx.analysis);
     let large = loaded.bytes().is_some_and(|bytes| bytes > LARGE);
     let known = matches!(loaded, Loaded::Bytes(_));
@@ -116,6 +165,8 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         Loaded::AtLeast(bytes) => format!("at least {} in 16 bits, by its config", size(bytes)),
         Loaded::Unknown => "a size that is not known".to_owned(),
     };
+    let spare = on.is_some() && room != Room::OneGpu;
+    let size = if spare { format!("{size}, and a fifth for activations") } else { size };
     let whole = sheet
         .torch
         .scheme
@@ -125,6 +176,14 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     let files = |why: &str| {
         ("file_to_file", Origin::Rule, format!("the model has {size}, {why}, so file by file"))
     };
+    // What is named in the goal is a wish, what the environment says a fact.
+    let seen = if on.is_some() { Origin::Rule } else { Origin::Environment };
+    let gpu = on.as_ref().map_or("GPU".to_owned(), shown);
+    let too_small = |memory: u64| loaded.bytes().is_some_and(|bytes| bytes > memory);
+    let holder = match smallest(sheet) {
+        Some((memory, target)) if too_small(memory) => format!("{} holds", shown(target)),
+        _ => "device usually holds".to_owned(),
+    };
     let default = if sheet.torch.file_to_file_only {
         (
             "file_to_file",
@@ -133,9 +192,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         )
     } else {
         match room {
-            Room::OneGpu => {
-                ("single", Origin::Environment, format!("one GPU holds the model ({size})"))
-            }
+            Room::OneGpu => ("single", seen, format!("one {gpu} holds the model ({size})")),
             Room::Cpu => (
                 "cpu",
                 Origin::Environment,
@@ -148,16 +205,16 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             ),
             Room::SeveralGpus if wants_algorithm => (
                 "multi_gpu",
-                Origin::Environment,
+                seen,
                 format!(
-                    "one GPU does not hold the model ({size}), all of them do, and an algorithm is to run"
+                    "one {gpu} does not hold the model ({size}), all of them do, and an algorithm is to run"
                 ),
             ),
             Room::SeveralGpus | Room::Spread => (
                 "multi_device",
-                Origin::Environment,
+                seen,
                 format!(
-                    "one GPU does not hold the model ({size}), so it is spread over all and the main memory"
+                    "one {gpu} does not hold the model ({size}), so it is spread over all and the main memory"
                 ),
             ),
             Room::Nowhere if whole => files("which this machine does not hold"),
@@ -169,12 +226,12 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
                 ),
             ),
             Room::Unknown if large && whole && !wants_algorithm => {
-                files("and nothing is known of the machine")
+                files(&format!("more than one {holder}, and nothing is known of the machine"))
             }
             Room::Unknown if large => (
                 "multi_device",
                 Origin::Rule,
-                format!("the model has {size}, more than one device usually holds"),
+                format!("the model has {size}, more than one {holder}"),
             ),
             Room::Unknown if known => (
                 "single",

@@ -7,7 +7,8 @@
 //!
 //! Every scheme of a release quantizes, but some cannot be exported, some come out broken, and most run natively
 //! on few devices. Quark's own advice is dubious in places: MI300X has no FP4 units for `amdfp4`, Hopper none for
-//! `nvfp4`.
+//! `nvfp4`. What the goal does not want is not taken unless you ask for it, and what it wants and cannot have is a
+//! risk.
 //!
 //! # Example
 //!
@@ -24,20 +25,16 @@
 use serde_json::{Value, json};
 
 use crate::{
-    catalogue::{
-        devices::Device,
-        schemes::{Fit, Loads, Scheme},
-    },
-    estimate,
+    catalogue::schemes::Loads,
     plan::{Alternative, Choice},
     rules::{
         Context, Stage,
+        common::goal,
         sheet::{Asked, Check, Fallback, Sheet, list, lower},
         torch::{
-            device_strategy,
+            candidates::{nearest, nothing_fits, others, ranked, unmet},
             fitness::{Place, verdict},
             groups::{self, Dim},
-            guide::{self, Abilities},
             wishes::{self, Wish, Wishes},
         },
     },
@@ -74,7 +71,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     match asked {
         Some((scheme, said)) => {
             let check = verdict(ctx, sheet, scheme, &dims, Place::Anywhere);
-            let near = nearest(ctx, sheet, scheme, &dims).map(|other| (other, NEAR));
+            let near = nearest(ctx, sheet, &wishes, scheme, &dims).map(|other| (other, NEAR));
             let first = ranked.iter().copied().find(|(other, _)| other.id != scheme.id);
             let fallback = match near.or(first) {
                 Some((other, why)) => Fallback::Value(
@@ -86,10 +83,19 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
             };
             let nothing_else = matches!(fallback, Fallback::Open(_));
             let value = json!(scheme.id);
+            let against = match &check {
+                Check::Unwise(why) | Check::Impossible(why) => Some(why.clone()),
+                Check::Fine | Check::Risky(..) => None,
+            };
             let asked = Asked { value: &value, origin: Origin::User, said: said.to_owned() };
             let stands = sheet.by(ID).settle(ctx, ROW, &asked, check, fallback);
             sheet.torch.scheme =
                 stands.as_ref().and_then(Value::as_str).and_then(|id| schemes.get(id));
+            let from_goal = requested.is_none() && stands != Some(value);
+            if let Some(why) = against.filter(|_| from_goal) {
+                let asks = format!("`{}`", scheme.id);
+                not_met(sheet, &asks, &format!("it is not taken, since {why}"));
+            }
             if nothing_else && sheet.torch.scheme.is_none() {
                 ask(ctx, sheet, &dims);
             }
@@ -97,14 +103,34 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         None => match best {
             Some((scheme, why)) => {
                 let nothing_known = sheet.torch.devices.is_empty() && !sheet.torch.on_cpu;
-                let origin = if wishes.wish.is_none() && nothing_known {
-                    Origin::Default
-                } else {
-                    Origin::Rule
-                };
-                let reason = format!("{}, so `{}`", because(sheet, &wishes, why), scheme.id);
+                let refuses = wishes.refused().is_some();
+                let nothing_said = wishes.wish.is_none() && wishes.unknown.is_empty() && !refuses;
+                let origin =
+                    if nothing_said && nothing_known { Origin::Default } else { Origin::Rule };
+                let mut alternatives = others(&ranked, scheme);
+                let mut reason = format!("{}, so `{}`", because(sheet, &wishes, why), scheme.id);
+                if let Some((asks, against, wished)) = unmet(ctx, sheet, &wishes, scheme, &dims) {
+                    let mut plain = wishes.clone();
+                    plain.wish = None;
+                    reason = format!(
+                        "the goal asks for {asks}, but {against}; {}, so `{}`",
+                        because(sheet, &plain, why),
+                        scheme.id
+                    );
+                    let wished = wished.filter(|wished| {
+                        !alternatives.iter().any(|other| other.value == json!(wished.id))
+                    });
+                    alternatives.splice(
+                        0..0,
+                        wished.map(|wished| Alternative {
+                            value: json!(wished.id),
+                            why_not: format!("it is what the goal asks for, but {against}"),
+                        }),
+                    );
+                    not_met(sheet, &asks, &against);
+                }
                 sheet.by(ID).decide(ROW, json!(scheme.id), origin, reason).alternatives =
-                    others(&ranked, scheme);
+                    alternatives;
                 sheet.torch.scheme = Some(scheme);
                 // What was said against it is kept, now that it is what stands.
                 if let Check::Risky(severity, why) =
@@ -114,9 +140,7 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
                 }
             }
             None => {
-                sheet
-                    .by(ID)
-                    .leave_open(ROW, "no scheme of the release fits devices, engine and shapes");
+                sheet.by(ID).leave_open(ROW, nothing_fits(&wishes));
                 ask(ctx, sheet, &dims);
             }
         },
@@ -127,23 +151,12 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
     remarks(ctx, sheet);
 }
 
-/// Of the same kind the scheme with the largest groups that divide, where those that were asked for do not.
-fn nearest(
-    ctx: &Context<'_>,
-    sheet: &Sheet,
-    asked: &Scheme,
-    dims: &[Dim],
-) -> Option<&'static Scheme> {
-    let group = asked.group_size()?;
-    groups::uneven(ctx, sheet, asked, dims)?;
-    let fits = |scheme: &&'static Scheme| {
-        let check = verdict(ctx, sheet, scheme, dims, Place::Anywhere);
-        scheme.family == asked.family
-            && scheme.group_size().is_some_and(|own| own < group)
-            && sheet.has(ctx, *scheme)
-            && matches!(check, Check::Fine | Check::Risky(Severity::Low, _))
-    };
-    ctx.catalogue.schemes().all().iter().filter(fits).max_by_key(|scheme| scheme.group_size())
+fn not_met(sheet: &mut Sheet, asks: &str, against: &str) {
+    sheet.by(ID).risk(
+        Severity::Medium,
+        format!("the goal asks for {asks}, and the plan does not meet it: {against}"),
+        Some(format!("look at what was not taken for `{ROW}`, or change the goal")),
+    );
 }
 
 /// What the choice follows from.
@@ -162,98 +175,11 @@ fn because(sheet: &Sheet, wishes: &Wishes, why: &str) -> String {
     if let Some(engine) = sheet.torch.engine {
         facts.push(format!("`{}` serves it", engine.id));
     }
+    facts.extend(wishes.refused().map(|refused| format!("the goal does not want {refused}")));
     if facts.is_empty() {
         facts.push("neither goal nor device is known".to_owned());
     }
     format!("{}, and {why}", facts.join(", "))
-}
-
-/// What all devices compute with.
-fn abilities(ctx: &Context<'_>, sheet: &Sheet) -> Abilities {
-    let devices: Vec<&Device> = sheet.torch.devices.iter().map(|target| target.device).collect();
-    let all = |scheme: &str| {
-        ctx.catalogue
-            .schemes()
-            .get(scheme)
-            .is_some_and(|scheme| devices.iter().all(|device| scheme.on(device) == Fit::Native))
-    };
-    if devices.is_empty() {
-        return if sheet.torch.on_cpu { Abilities::Without } else { Abilities::Unknown };
-    }
-    if all("mxfp4") {
-        Abilities::Fp4
-    } else if all("nvfp4") {
-        Abilities::Nvfp4
-    } else if all("fp8") {
-        Abilities::Fp8
-    } else {
-        Abilities::Without
-    }
-}
-
-/// The schemes of the guide that nothing speaks against, best first: those that fit the memory before others.
-fn ranked(
-    ctx: &Context<'_>,
-    sheet: &Sheet,
-    wishes: &Wishes,
-    dims: &[Dim],
-) -> Vec<(&'static Scheme, &'static str)> {
-    let wish = wishes.wish.or_else(|| sheet.torch.on_cpu.then_some(Wish::Cpu));
-    let named: Vec<(&'static Scheme, &'static str)> =
-        wishes.schemes.iter().map(|scheme| (*scheme, "the goal names it")).collect();
-    let guide = guide::schemes(wish, abilities(ctx, sheet));
-    let guide =
-        guide.into_iter().filter_map(|(id, why)| Some((ctx.catalogue.schemes().get(id)?, why)));
-    // A plain plan that nothing fits still has something to offer.
-    let rest = guide::schemes(None, abilities(ctx, sheet))
-        .into_iter()
-        .filter_map(|(id, why)| Some((ctx.catalogue.schemes().get(id)?, why)));
-    let mut found: Vec<(&Scheme, &str)> = Vec::new();
-    for one in named.into_iter().chain(guide).chain(rest) {
-        if !found.iter().any(|(scheme, _)| scheme.id == one.0.id) && sheet.has(ctx, one.0) {
-            found.push(one);
-        }
-    }
-    let by_file = device_strategy::needs_files(ctx, sheet);
-    let rank = |scheme: &Scheme| {
-        let verdict = match verdict(ctx, sheet, scheme, dims, Place::Anywhere) {
-            Check::Fine | Check::Risky(Severity::Low, _) => 0,
-            Check::Risky(..) => 1,
-            Check::Unwise(_) | Check::Impossible(_) => 2,
-        };
-        let too_big = fits(ctx, sheet, scheme) == Some(false);
-        (verdict, too_big, by_file && !device_strategy::whole_in_files(scheme))
-    };
-    let mut ranks: Vec<_> = found.into_iter().map(|one| (rank(one.0), one)).collect();
-    ranks.retain(|((verdict, ..), _)| *verdict < 2);
-    ranks.sort_by_key(|(rank, _)| *rank);
-    ranks.into_iter().map(|(_, one)| one).collect()
-}
-
-/// Whether the weights fit the devices with a fifth left; `None` when either is not known.
-fn fits(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme) -> Option<bool> {
-    let modules = ctx.modules?;
-    let after = estimate::torch::sizes(modules, sheet.torch.schemes(scheme)).after;
-    let ranks = ctx.intent.tensor_parallel.unwrap_or(1).max(1);
-    let memory = sheet.torch.devices.iter().filter_map(|target| target.memory).min()?;
-    Some(after <= memory.saturating_mul(ranks) / 5 * 4)
-}
-
-/// The two next best, with when they would be taken.
-fn others(ranked: &[(&'static Scheme, &'static str)], best: &Scheme) -> Vec<Alternative> {
-    ranked
-        .iter()
-        .filter(|(scheme, _)| scheme.id != best.id)
-        .take(2)
-        .map(|(scheme, _)| Alternative {
-            value: json!(scheme.id),
-            why_not: format!(
-                "`{}` comes first; this one is for: {}",
-                best.id,
-                lower(&scheme.use_when)
-            ),
-        })
-        .collect()
 }
 
 fn ask(ctx: &Context<'_>, sheet: &mut Sheet, dims: &[Dim]) {
@@ -312,7 +238,7 @@ fn remarks(ctx: &Context<'_>, sheet: &mut Sheet) {
     let known = !sheet.torch.devices.is_empty() || sheet.torch.on_cpu;
     let four_bit_activations =
         scheme.activation.as_ref().is_some_and(|a| ["int4", "fp4"].contains(&a.dtype.as_str()));
-    let multi = ctx.intent.tensor_parallel.is_some_and(|ranks| ranks > 1);
+    let multi = goal::tensor_parallel(ctx).is_some_and(|ranks| ranks > 1);
     let text_only = facts.architectures.first().is_some_and(|name| name == "Llama4ForCausalLM");
     let said = sheet.torch.engine.and_then(|engine| {
         let support = scheme.engines.get(&engine.id)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     catalogue::schemes::{Scheme, UnevenGroup},
     facts::torch::LinearModule,
-    rules::{Context, sheet::Sheet, torch::lookup},
+    rules::{Context, common::goal, sheet::Sheet, torch::lookup},
 };
 
 /// Last parts of the names of layers whose inputs tensor parallelism divides among its ranks.
@@ -98,7 +98,7 @@ pub enum Uneven {
 /// Whether the groups of a scheme divide the dimensions, and how they do not.
 pub fn uneven(ctx: &Context<'_>, sheet: &Sheet, scheme: &Scheme, dims: &[Dim]) -> Option<Uneven> {
     let group = scheme.group_size().filter(|group| *group > 0)?;
-    let ranks = ctx.intent.tensor_parallel.unwrap_or(1).max(1);
+    let ranks = goal::tensor_parallel(ctx).unwrap_or(1).max(1);
     let first = dims.iter().find(|dim| !dim.size.is_multiple_of(group));
     let per_rank = sheet.torch.engine.is_none_or(|engine| engine.group_per_rank != Some(false));
     if let Some(dim) = first {

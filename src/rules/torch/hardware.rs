@@ -54,8 +54,9 @@ pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
         by_name(ctx, sheet, name);
     }
     if named.is_empty() {
-        for (device, name) in &wishes.devices {
-            let target = target(ctx, device, name);
+        for (device, name, count) in &wishes.devices {
+            let mut target = target(ctx, device, name);
+            target.count = count.or(target.count);
             sheet.torch.devices.push(target);
         }
         sheet.torch.on_cpu = wishes.cpu;

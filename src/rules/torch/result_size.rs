@@ -105,7 +105,7 @@ fn fits(ctx: &Context<'_>, sheet: &mut Sheet, after: u64, per_token: Option<u64>
     let targets: Vec<Target> = sheet.torch.devices.clone();
     for target in targets {
         let Some(memory) = target.memory else { continue };
-        let sharing = ctx.intent.tensor_parallel.unwrap_or(1).max(1);
+        let sharing = target.sharing(ctx);
         let all = memory.saturating_mul(sharing);
         let fits = needed <= all / 10 * 9;
         let context = if per_token.is_some() { context } else { 0 };

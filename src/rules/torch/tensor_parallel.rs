@@ -21,6 +21,7 @@ use crate::{
     facts::torch::TorchFacts,
     rules::{
         Context, Stage,
+        common::goal,
         sheet::{Sheet, list},
     },
     vocab::Severity,
@@ -36,7 +37,7 @@ const MOST: u64 = 16;
 
 /// Looks.
 pub fn apply(ctx: &Context<'_>, sheet: &mut Sheet) {
-    let ranks = ctx.intent.tensor_parallel.unwrap_or(1);
+    let ranks = goal::tensor_parallel(ctx).unwrap_or(1);
     let per_rank = sheet.torch.engine.and_then(|engine| engine.heads_per_rank);
     if ranks < 2 || per_rank == Some(false) {
         return;

@@ -365,3 +365,11 @@ fn a_model_or_a_session_says_what_it_means_there() {
     let both = Arguments { model_path: Some(model), ..with_session };
     assert_eq!(planner.explain(&both).unwrap_err().code(), "BAD_ARGUMENTS");
 }
+
+#[test]
+fn an_address_of_nothing_is_no_question() {
+    for address in ["scheme:XINT8", "foo:mxfp4", "preset:fp8"] {
+        let refused = planner().1.explain(&about(address)).unwrap_err();
+        assert_eq!(refused.code(), "UNKNOWN_NAME", "{address}");
+    }
+}

@@ -45,6 +45,8 @@ impl Model {
 }
 
 impl Planner {
+    /// Reads the model, the machine and the wishes that a plan was made for, or those that the caller names.
+    ///
     /// # Errors
     ///
     /// When a model or environment that the caller named cannot be read.

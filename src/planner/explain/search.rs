@@ -65,6 +65,10 @@ pub(super) fn meant(text: &str, half: Option<Backend>) -> Meant {
             }
         };
     }
+    // `kind:name` is an address and no question, so another thing is no answer to it.
+    if let Some((_, name)) = text.split_once(':').filter(|_| !text.contains(char::is_whitespace)) {
+        return Meant::Nothing(near(name));
+    }
     let readings = readings_in(text, half);
     let names: Vec<Thing> = readings.iter().map(|things| things[0]).collect();
     let asked = topics(&words, &names, half);

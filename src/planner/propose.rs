@@ -12,14 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    facts::{EnvContext, InstallResult, torch_install::TorchInstallResult},
     intake::IntakeError,
     intent::{Changes, Intent},
     plan::{Draft, Handoff, digest::Digest},
     planner::{
         Planner, context,
         error::Error,
-        reading::{TORCH_INSTALL, replace},
+        reading::{Reading, TORCH_INSTALL},
         unguessable,
     },
     render,
@@ -290,33 +289,28 @@ impl Planner {
         let asked = rules::request::resolved(&reading.context(), &asked).map_err(Error::Request)?;
         reading.bundle.intent = reading.bundle.intent.after(&asked);
         reading.files = self.named_files(&reading.bundle.intent, &mut reading.inputs);
-        let install = self.artefact::<InstallResult>(
+        let Reading { bundle, inputs, .. } = &mut reading;
+        let install = self.brought(
             "onnx_install_result",
             arguments.onnx_install_result_path.as_deref(),
             arguments.onnx_install_result.as_ref(),
+            inputs,
         )?;
-        if let Some(artefact) = install {
-            replace(&mut reading.inputs, artefact.input);
-            reading.bundle.install = Some(artefact.value);
-        }
-        let torch = self.artefact::<TorchInstallResult>(
+        let torch = self.brought(
             TORCH_INSTALL,
             arguments.pytorch_install_result_path.as_deref(),
             arguments.pytorch_install_result.as_ref(),
+            inputs,
         )?;
-        if let Some(artefact) = torch {
-            replace(&mut reading.inputs, artefact.input);
-            reading.bundle.torch_install = Some(artefact.value);
-        }
-        let environment = self.artefact::<EnvContext>(
+        let environment = self.brought(
             "environment",
             arguments.environment_path.as_deref(),
             arguments.environment.as_ref(),
+            inputs,
         )?;
-        if let Some(artefact) = environment {
-            replace(&mut reading.inputs, artefact.input);
-            reading.bundle.environment = Some(artefact.value);
-        }
+        bundle.install = install.or_else(|| bundle.install.take());
+        bundle.torch_install = torch.or_else(|| bundle.torch_install.take());
+        bundle.environment = environment.or_else(|| bundle.environment.take());
         match reading.reason()? {
             Outcome::Handoff(handoff) => Ok(handed_off(*handoff)),
             Outcome::Draft(draft) => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -118,65 +118,80 @@ impl Planner {
         Ok(artefact)
     }
 
+    /// An artefact that is given, or else the one that a router refers to.
+    fn given_or_referred<T: DeserializeOwned>(
+        &self,
+        role: &'static str,
+        path: Option<&Path>,
+        inline: Option<&Map<String, Value>>,
+        reference: Option<PathBuf>,
+    ) -> Result<Option<Artefact<T>>, Error> {
+        let reference = reference.filter(|_| inline.is_none());
+        self.artefact(role, path.or(reference.as_deref()), inline)
+    }
+
+    /// An artefact that an input was read from, as it is now; `None` when there was none, or no file of it.
+    fn read_again<T: DeserializeOwned>(
+        &self,
+        role: &'static str,
+        inputs: &mut Vec<Input>,
+    ) -> Result<Option<T>, Error> {
+        let known = inputs.iter().find(|input| input.role == role);
+        let Some(path) = known.and_then(|input| input.path.clone()) else { return Ok(None) };
+        let artefact = self.artefact_at::<T>(role, Path::new(&path))?;
+        replace(inputs, artefact.input);
+        Ok(Some(artefact.value))
+    }
+
+    /// An artefact that came later takes the place of the one before.
+    pub(super) fn brought<T: DeserializeOwned>(
+        &self,
+        role: &'static str,
+        path: Option<&Path>,
+        inline: Option<&Map<String, Value>>,
+        inputs: &mut Vec<Input>,
+    ) -> Result<Option<T>, Error> {
+        Ok(self.artefact::<T>(role, path, inline)?.map(|artefact| {
+            replace(inputs, artefact.input);
+            artefact.value
+        }))
+    }
+
     pub(super) fn first_reading(&self, arguments: &Arguments) -> Result<Reading, Error> {
         let mut inputs = Vec::new();
         let context = self.session_context(arguments)?;
         // A router's references are relative to its own file.
         let base = context.as_ref().and_then(|c| c.path.as_deref()).and_then(Path::parent);
-        let referred = |named: Option<&PathBuf>, inline: bool, reference: Option<&String>| {
-            named.cloned().or_else(|| {
-                let reference = reference.filter(|_| !inline)?;
-                Some(base.map_or_else(|| PathBuf::from(reference), |base| base.join(reference)))
-            })
+        let referred = |reference: &Option<String>| {
+            let reference = reference.as_ref()?;
+            Some(base.map_or_else(|| PathBuf::from(reference), |base| base.join(reference)))
         };
         let refs = context.as_ref().map(|c| c.value.clone()).unwrap_or_default();
 
-        let environment = self.artefact::<EnvContext>(
+        let environment = self.given_or_referred::<EnvContext>(
             "environment",
-            referred(
-                arguments.environment_path.as_ref(),
-                arguments.environment.is_some(),
-                refs.env_context_ref.as_ref(),
-            )
-            .as_deref(),
+            arguments.environment_path.as_deref(),
             arguments.environment.as_ref(),
+            referred(&refs.env_context_ref),
         )?;
-        let install = self.artefact::<InstallResult>(
+        let install = self.given_or_referred::<InstallResult>(
             "onnx_install_result",
-            referred(
-                arguments.onnx_install_result_path.as_ref(),
-                arguments.onnx_install_result.is_some(),
-                refs.onnx_install_result_ref.as_ref(),
-            )
-            .as_deref(),
+            arguments.onnx_install_result_path.as_deref(),
             arguments.onnx_install_result.as_ref(),
+            referred(&refs.onnx_install_result_ref),
         )?;
-        let quark = self.artefact::<Map<String, Value>>(
+        let quark = self.given_or_referred::<Map<String, Value>>(
             "quark_install_result",
-            referred(
-                arguments.quark_install_result_path.as_ref(),
-                arguments.quark_install_result.is_some(),
-                refs.quark_install_result_ref.as_ref(),
-            )
-            .as_deref(),
+            arguments.quark_install_result_path.as_deref(),
             arguments.quark_install_result.as_ref(),
+            referred(&refs.quark_install_result_ref),
         )?;
-        let torch = self.artefact::<TorchInstallResult>(
+        let torch = self.given_or_referred::<TorchInstallResult>(
             TORCH_INSTALL,
-            referred(
-                arguments.pytorch_install_result_path.as_ref(),
-                arguments.pytorch_install_result.is_some(),
-                refs.pytorch_install_result_ref.as_ref(),
-            )
-            .as_deref(),
+            arguments.pytorch_install_result_path.as_deref(),
             arguments.pytorch_install_result.as_ref(),
+            referred(&refs.pytorch_install_result_ref),
         )?;
-        let given_model = arguments.model_path.is_some();
-        let analysis_path = referred(
-            arguments.analysis_path.as_ref(),
-            arguments.analysis.is_some() || given_model,
-            refs.model_analysis_ref.as_ref(),
-        );
 
         let (analysis, structure, analysis_file, analysed_here) = match &arguments.model_path {
             Some(path) => {
@@ -187,10 +202,11 @@ impl Planner {
             }
             None => {
                 let artefact = self
-                    .artefact::<ModelAnalysis>(
+                    .given_or_referred::<ModelAnalysis>(
                         "model_analysis",
-                        analysis_path.as_deref(),
+                        arguments.analysis_path.as_deref(),
                         arguments.analysis.as_ref(),
+                        referred(&refs.model_analysis_ref),
                     )?
                     .ok_or_else(|| Error::Arguments {
                         message: "there is no model".to_owned(),
@@ -272,25 +288,15 @@ impl Planner {
         let at = |inputs: &[Input], role: &str| {
             inputs.iter().find(|input| input.role == role).and_then(|input| input.path.clone())
         };
-        if let Some(path) = at(&inputs, "environment") {
-            let artefact = self.artefact_at::<EnvContext>("environment", Path::new(&path))?;
-            replace(&mut inputs, artefact.input);
-            bundle.environment = Some(artefact.value);
+        if let Some(environment) = self.read_again("environment", &mut inputs)? {
+            bundle.environment = Some(environment);
         }
         let known = bundle.install.as_mut().and_then(|install| install.quark_version.take());
-        if let Some(path) = at(&inputs, "onnx_install_result") {
-            let artefact =
-                self.artefact_at::<InstallResult>("onnx_install_result", Path::new(&path))?;
-            replace(&mut inputs, artefact.input);
-            bundle.install = Some(artefact.value);
+        if let Some(install) = self.read_again("onnx_install_result", &mut inputs)? {
+            bundle.install = Some(install);
         }
-        let mut stated = None;
-        if let Some(path) = at(&inputs, "quark_install_result") {
-            let artefact =
-                self.artefact_at::<Map<String, Value>>("quark_install_result", Path::new(&path))?;
-            stated = quark_version_in(&artefact.value);
-            replace(&mut inputs, artefact.input);
-        }
+        let quark = self.read_again::<Map<String, Value>>("quark_install_result", &mut inputs)?;
+        let stated = quark.as_ref().and_then(quark_version_in);
         if let Some(version) = stated.or(known) {
             bundle.install.get_or_insert_default().quark_version.get_or_insert(version);
         }
@@ -306,11 +312,8 @@ impl Planner {
             }
             bundle.session_context = Some(artefact.value);
         }
-        if let Some(path) = at(&inputs, TORCH_INSTALL) {
-            let artefact =
-                self.artefact_at::<TorchInstallResult>(TORCH_INSTALL, Path::new(&path))?;
-            replace(&mut inputs, artefact.input);
-            bundle.torch_install = Some(artefact.value);
+        if let Some(torch) = self.read_again(TORCH_INSTALL, &mut inputs)? {
+            bundle.torch_install = Some(torch);
         }
         let files = self.named_files(&bundle.intent, &mut inputs);
         Ok(Reading { bundle, graph, modules, files, inputs })
@@ -388,7 +391,7 @@ fn quark_version_in(result: &Map<String, Value>) -> Option<String> {
     version.and_then(Value::as_str).map(str::to_owned)
 }
 
-pub(super) fn replace(inputs: &mut Vec<Input>, input: Input) {
+fn replace(inputs: &mut Vec<Input>, input: Input) {
     match inputs.iter_mut().find(|known| known.role == input.role) {
         Some(known) => *known = input,
         None => inputs.push(input),

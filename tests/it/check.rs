@@ -44,6 +44,12 @@ impl World {
             .unwrap()
     }
 
+    /// A plan over whatever is at `output`.
+    fn plan_over(&self, output: &str) -> Output {
+        let fixed = ["plan", "model.onnx", "--target", "cpu", "--yes", "--overwrite", "--output"];
+        self.run(&[&fixed[..], &[output]].concat())
+    }
+
     fn planner(&self, state: &str) -> Planner {
         Planner::new(Options {
             workspaces: Vec::new(),
@@ -403,31 +409,13 @@ fn what_is_no_earlier_plan_is_never_replaced() {
     let world = World::with_plan();
     let before = fs::read(world.path("model.onnx")).unwrap();
     for output in ["model.onnx", "plan.model_analysis.json"] {
-        let done = world.run(&[
-            "plan",
-            "model.onnx",
-            "--target",
-            "cpu",
-            "--yes",
-            "--overwrite",
-            "--output",
-            output,
-        ]);
+        let done = world.plan_over(output);
         assert_eq!(done.status.code(), Some(1), "{output}: {done:?}");
     }
     assert_eq!(fs::read(world.path("model.onnx")).unwrap(), before);
     let again = world.run(&["analyze", "model.onnx", "--overwrite", "--output", "model.onnx"]);
     assert_eq!(again.status.code(), Some(1));
-    let done = world.run(&[
-        "plan",
-        "model.onnx",
-        "--target",
-        "cpu",
-        "--yes",
-        "--overwrite",
-        "--output",
-        "plan.json",
-    ]);
+    let done = world.plan_over("plan.json");
     assert!(done.status.success(), "{done:?}");
 }
 

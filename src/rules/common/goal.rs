@@ -229,22 +229,14 @@ const WISHES: [Wish; 10] = [
     Wish::BestAccuracy,
 ];
 
+/// Words for what a model takes and for its sizes: a format or `dynamic` before them is not of the result.
+const SIDES: [&str; 9] =
+    ["input", "inputs", "shape", "shapes", "axes", "batch", "dims", "dim", "dimensions"];
+
 /// What there is, not what is wanted, when it follows: "a FP16 model", "dynamic shapes".
-const DESCRIBED: [&str; 13] = [
-    "model",
-    "models",
-    "input",
-    "inputs",
-    "onnx",
-    "checkpoint",
-    "shape",
-    "shapes",
-    "axes",
-    "batch",
-    "dims",
-    "dim",
-    "dimensions",
-];
+fn is_described(word: &str) -> bool {
+    SIDES.contains(&word) || matches!(word, "model" | "models" | "onnx" | "checkpoint")
+}
 
 /// Whether words make a wish.
 fn makes(wish: Wish, words: &[String]) -> bool {
@@ -252,7 +244,7 @@ fn makes(wish: Wish, words: &[String]) -> bool {
     let says = |phrases: &[&str]| says(&words.join(" "), phrases);
     let wanted = |known: &[&str]| {
         words.iter().enumerate().any(|(i, word)| {
-            let describes = words.get(i + 1).is_some_and(|next| DESCRIBED.contains(&next.as_str()));
+            let describes = words.get(i + 1).is_some_and(|next| is_described(next));
             known.contains(&word.as_str()) && !describes
         })
     };
@@ -287,21 +279,9 @@ fn makes(wish: Wish, words: &[String]) -> bool {
 
 /// Without the words that tell something of inputs, outputs or shapes: "no int8 inputs", "no dynamic axes".
 fn formats_of_the_result(words: Vec<String>) -> Vec<String> {
-    const OTHERS: [&str; 12] = [
-        "input",
-        "inputs",
-        "output",
-        "outputs",
-        "io",
-        "shape",
-        "shapes",
-        "axes",
-        "batch",
-        "dims",
-        "dim",
-        "dimensions",
-    ];
-    let tells = |at: usize| words.get(at + 1).is_some_and(|next| OTHERS.contains(&next.as_str()));
+    let is_other =
+        |word: &str| SIDES.contains(&word) || matches!(word, "output" | "outputs" | "io");
+    let tells = |at: usize| words.get(at + 1).is_some_and(|next| is_other(next));
     let kept = |(at, _): &(usize, &String)| !tells(*at);
     words.iter().enumerate().filter(kept).map(|(_, word)| word.clone()).collect()
 }
